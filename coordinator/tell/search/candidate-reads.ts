@@ -1,13 +1,9 @@
 /**
- * Pages that match, without reading a text: they are looked for where the best ones are, and further only where
- * that brings too few.
- *
- *   1. words in title, headings or address, of pages of the first tier
- *   2. the same of the other pages, and words anywhere, of pages of the first tier
- *   3. words anywhere, of the other pages
- *
- * Each looks at so many matches at most, as many in each part of the table, so that no host comes first for where its
- * rows lie; and keeps the best of them by what can be told from the row itself.
+ * Finds matching pages without reading any text. It looks where the best pages are first, and goes on only while
+ * there are too few:\n\n 1. words in title, headings or address, of pages of the first tier\n 2. the same of the
+ * other pages, and words anywhere, of pages of the first tier\n 3. words anywhere, of the other pages\n\nEach step
+ * looks at a limited number of matches, the same number in each partition of the table, so that no host gains from
+ * where its rows happen to be. It keeps those that rank best by what the row itself says.
  */
 
 import { createHash } from "node:crypto";
@@ -23,18 +19,21 @@ import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page
 import { contentTypes, unstated } from "./query.ts";
 import type { Candidate, PageText, SearchQuery, ShownPage } from "./search-answer.ts";
 
-/** Matches looked at in one step and one language's rules, and those kept of them: all that pages of results can reach, and more. */
+/**
+ * Matches that one step looks at under one language's rules, and how many of them it keeps: more than the pages of
+ * results can reach.
+ */
 const looked = 4800;
 
 export const kept = 1000;
 
-/** Of phrases, pages whose texts are read to see whether the words stand beside each other. */
+/** For phrases: pages whose texts are read to see whether the words are adjacent. */
 const phrasesRead = 4800;
 
-/** With so many candidates it is not looked further. */
+/** With this many candidates the search stops looking. */
 export const enough = 700;
 
-/** Hosts below a name that are searched at most. */
+/** At most this many hosts below a name are searched. */
 const hostsBelow = 2000;
 
 export interface CandidateRow {
@@ -45,7 +44,7 @@ export interface CandidateRow {
   arm: number;
   url: string;
   head_rank: number;
-  /** Of title, headings and address alone, divided as the whole text's is. */
+  /** Of title, headings and address only, normalised as the whole text's rank is. */
   text_rank: number;
   popularity: number;
   is_copy: boolean;
@@ -56,11 +55,11 @@ export interface CandidateRow {
   published_s: number | null;
   fetched_s: number;
   uses: UseAnswers | null;
-  /** Of its step: some part of the table had more matches than were looked at, or more were found than are kept. */
+  /** True where some partition had more matches than this step looked at, or more than it keeps. */
   is_some: boolean;
 }
 
-/** The steps in their order; each is taken when those before brought fewer than `enough`. */
+/** The steps in order; each is taken when those before it found fewer than `enough`. */
 export const steps: readonly (readonly Where[])[] = [
   ["first-head"],
   ["other-head", "first-text"],
@@ -70,9 +69,9 @@ export const steps: readonly (readonly Where[])[] = [
 export interface CandidateSearch {
   readonly query: SearchQuery;
   readonly queries: readonly WordQuery[];
-  /** As people write them. */
+  /** As people type them. */
   readonly plain: readonly string[];
-  /** The parts of table page. */
+  /** The partitions of table page. */
   readonly parts: readonly string[];
   /** The hosts that the filter names; null: all. */
   readonly hosts: readonly HostHash[] | null;
@@ -129,7 +128,7 @@ function stepSql(
   const others = `p.tier = ${tier}
           and p.text_search_config = any(string_to_array(arm.configurations, ','))
           and not p.noindex${filters}`;
-  // All pages of a host are in one part.
+  // All pages of a host are in one partition.
   const share = hosts === null ? parts.length : 1;
   return `
   select found.host_hash, found.url_hash, found.host, found.url, found.arm, found.head_rank, found.text_rank,
@@ -177,7 +176,7 @@ const matchSql = (matches: string) => (part: string, others: string, share: numb
 const headSql = matchSql("p.head @@ arm.head_query::tsquery");
 const textSql = matchSql("p.lexemes @@ arm.query::tsquery");
 
-/** The order of the words is looked at in so many texts and no more. */
+/** The order of the words is checked in at most this many texts. */
 const phraseSql = (part: string, others: string, share: number, at: number) => `
         select ${columnsOf(at, `p.read = ${Math.ceil(phrasesRead / share)}`)}
         from (
@@ -192,8 +191,8 @@ const phraseSql = (part: string, others: string, share: number, at: number) => `
         where p.lexemes @@ arm.query::tsquery`;
 
 /**
- * Only what is asked for, so that the plan of each combination stays as simple as it can be. Parameters from $7 on; the
- * page is `p`, and its words in the rules of its language are `arm`.
+ * Contains only the conditions that are asked for, which keeps the plan of each combination simple. Parameters start
+ * at $7; the page is `p`, and `arm` holds its words under the rules of its language.
  */
 function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" | "hosts">) {
   const date = "coalesce(p.published_at, p.fetched_at)";
@@ -238,14 +237,14 @@ function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" 
   };
 }
 
-// Reads with a time limit of their own: what takes longer is ended by the server, and that is an answer.
+// Reads with a time limit of their own: the server ends what takes longer, and that counts as an answer.
 
-/** Postgres' code for a statement that was ended by its time limit. */
+/** Postgres' code for a statement that its time limit ended. */
 const queryCanceled = "57014";
 
 /**
- * Null: a statement took longer than `longestMs`. Plans are made once for a connection, by index (the tables are
- * too large for anything else) and without compiling them, which takes longer than they run.
+ * Null: a statement took longer than `longestMs`. Plans are made once per connection, always by index (the tables are
+ * too large for anything else) and without JIT compilation, which takes longer than running them.
  */
 export async function boundedRead<T>(
   pool: Pool,
@@ -270,15 +269,15 @@ export async function boundedRead<T>(
   }
 }
 
-// Where hosts lie and whether they have opted out, kept for a minute: the same hosts come up in many searches.
+// Where hosts are and whether they have opted out, cached for a minute: the same hosts come up in many searches.
 
 export interface HostFacts {
-  /** Of the subnet that its address lies in; null: not known. */
+  /** Of the subnet of its address; null: not known. */
   readonly country: string | null;
   readonly hasOptedOut: boolean;
 }
 
-/** What is shown is looked at once more (page-reads.ts); this only decides what is counted. */
+/** Decides only what is counted; page-reads.ts checks again what is shown. */
 const keptMs = 60_000;
 
 const keptHosts = 50_000;
@@ -330,9 +329,10 @@ export class HostFactsCache {
   }
 }
 
-// Answers kept for seconds, so that the next page of results, and whoever asks the same, costs next to nothing.
+// Answers are cached for seconds, so that the next page of results, or the same question from somebody else, costs
+// almost nothing.
 
-/** Few, since each may hold `kept` pages of every step. */
+/** Few, because each may hold `kept` pages of every step. */
 const keptAnswers = 50;
 
 const answerKeptMs = 10_000;
@@ -340,7 +340,7 @@ const answerKeptMs = 10_000;
 export class KeptAnswers {
   readonly #answers: LRUCache<string, object, () => Promise<object>>;
 
-  /** `nowMs` is a clock that never goes back. */
+  /** `nowMs` reads a monotonic clock. */
   constructor(nowMs: () => number) {
     this.#answers = new LRUCache({
       max: keptAnswers,
@@ -348,18 +348,21 @@ export class KeptAnswers {
       ttlResolution: 0,
       perf: { now: nowMs },
       fetchMethod: async (_question, _former, { context: make }) => await make(),
-      // Of more questions at once than are kept, each gets its answer.
+      // Where more questions run at once than are cached, each still gets its answer.
       ignoreFetchAbort: true,
     });
   }
 
-  /** A question asked by several at once is answered once. `make` decides the type: a question names one. */
+  /**
+   * A question that several callers ask at once is answered once. `make` decides the type: one question always has
+   * the same type.
+   */
   async of<T extends object>(question: string, make: () => Promise<T>): Promise<T> {
     return (await this.#answers.fetch(question, { context: make })) as T;
   }
 }
 
-// What is read of the best candidates: how their texts rank, and what is shown of them.
+// Reads the best candidates: how their texts rank, and what is shown of them.
 
 export async function pageTexts(pool: Pool, candidates: readonly Candidate[]): Promise<(PageText | null)[]> {
   if (candidates.length === 0) return [];
@@ -374,7 +377,7 @@ export async function pageTexts(pool: Pool, candidates: readonly Candidate[]): P
   return candidates.map((_, index) => texts.get(index + 1) ?? null);
 }
 
-/** What has opted out, asks not to be shown or has gone since is left out. */
+/** Leaves out pages that have opted out, ask not to be shown, or are gone by now. */
 export async function shownPages(
   pool: Pool,
   headlines: Headlines,
@@ -418,30 +421,33 @@ function keysOf(candidates: readonly Candidate[]): unknown[] {
   ];
 }
 
-// The words as queries. Lexemes were made by the crawler under the page's own text search configuration, so the words
-// become one query for each configuration that the index has; configurations that make the same of them share one.
-// Words arrive only as parameters.
+// Turns the words into queries. The crawler made the lexemes under the page's own text search configuration, so the
+// words become one query for each configuration in the index; configurations that make the same lexemes of them share
+// a query. Words arrive only as parameters.
 
 interface WordQuery {
-  /** Of the pages that this is for. */
+  /** Configurations of the pages that this query is for. */
   readonly configurations: readonly string[];
   readonly query: string;
-  /** The same with the words of a phrase anywhere: the index knows words, and not where they stand. Null: no phrase. */
+  /**
+   * The same query with the words of a phrase anywhere: the index knows words but not their positions. Null: no
+   * phrase.
+   */
   readonly looseQuery: string | null;
-  /** For title, headings and address: the address has words as they are, under no language's rules. */
+  /** For title, headings and address: the address holds words unstemmed. */
   readonly headQuery: string;
-  /** Any of the words, to rank those parts by. */
+  /** Any of the words; ranks title, headings and address. */
   readonly anyQuery: string;
-  /** The words of the title, where some are asked for. */
+  /** The words that the title must have, if any. */
   readonly titleQuery: string | null;
 }
 
-/** Of words anywhere, as Postgres writes it: the same of words in the title. */
+/** Words anywhere, as Postgres writes the query; the other is the same for words in the title. */
 function inTitle(query: string): string {
   return query.replace(/'(?:[^']|'')*'/g, "$&:A");
 }
 
-/** Empty: nothing but words too common to be indexed, or only excluded ones. */
+/** Empty: all words are excluded or too common to be indexed. */
 export async function wordQueries(
   client: Pool | PoolClient,
   { words, title = null }: { readonly words: string; readonly title?: string | null },
@@ -473,7 +479,7 @@ const queriesSql = `
   where numnode(made.query) > 0 and querytree(made.query) not in ('', 'T')
   group by made.query, made.plain, made.title`;
 
-/** The configurations that pages of the index have: one step through the index for each. */
+/** The configurations of pages in the index, found by one step through the index for each. */
 export const configurationsSql = `
   with recursive known as (
     (select text_search_config from page order by text_search_config limit 1)

@@ -1,30 +1,30 @@
 /**
- * Words that are one slip apart: a letter too many, too few, another, or two in each other's place. Found by what is
- * left when letters are left out (Garbe 2012, symmetric delete): two such words share one of these forms, so the
- * look-up is by equality and reads a handful of rows whatever the size of the dictionary.
+ * Finds words one slip apart: a missing, extra or wrong letter, or two letters swapped. Two such words share one of
+ * the forms that remain when letters are removed (Garbe 2012, symmetric delete), so the look-up is by equality and
+ * reads a handful of rows whatever the size of the dictionary.
  */
 
-/** Shorter words are what they are: too many others are one slip away. */
+/** Shorter words are never corrected: too many others are one slip away. */
 export const shortestCorrected = 4;
-/** Longer ones are no words that people write. */
+/** Longer strings are not words that people type. */
 export const longestCorrected = 32;
-/** From this length two slips are looked for. */
+/** From this length on, two slips are tried. */
 const twoSlipsFrom = 7;
 
-/** The word itself and all that is left of it without one letter. */
+/** The word itself, and every form of it with one letter removed. */
 export function deletesOf(word: string): string[] {
   const letters = [...word];
   return [...new Set([word, ...letters.map((_, at) => without(letters, at))])];
 }
 
-/** The forms under which a mistyped word is looked up; for long words also without two letters. */
+/** The forms to look a mistyped word up by; for long words also those with two letters removed. */
 export function lookedUpForms(typed: string): string[] {
   const once = deletesOf(typed);
   if ([...typed].length < twoSlipsFrom) return once;
   return [...new Set(once.flatMap(deletesOf))];
 }
 
-/** Slips that lead from one word to the other (optimal string alignment); more than `most` counts as `most + 1`. */
+/** The number of slips between two words (optimal string alignment); more than `most` counts as `most + 1`. */
 export function slipsBetween(from: string, to: string, most = 2): number {
   const [a, b] = [[...from], [...to]];
   if (Math.abs(a.length - b.length) > most) return most + 1;
@@ -44,16 +44,16 @@ export function slipsBetween(from: string, to: string, most = 2): number {
 
 export interface KnownWord {
   readonly word: string;
-  /** Pages that have it, of those that were looked at. */
+  /** Pages that contain it, among those counted. */
   readonly pages: number;
 }
 
-/** A correction must be so many times as frequent as what was typed. */
+/** A correction must be this many times as frequent as what was typed. */
 const muchMoreFrequent = 8;
-/** Words of fewer pages are as likely slips themselves. */
+/** Words on fewer pages are just as likely to be slips themselves. */
 const fewestPages = 2;
 
-/** What was meant, in all likelihood; null: what was typed, or nothing that is known. */
+/** What was most likely meant; null: what was typed, or no known word. */
 export function correctionOf(typed: string, candidates: readonly KnownWord[]): string | null {
   const most = [...typed].length < twoSlipsFrom ? 1 : 2;
   const own = candidates.find(({ word }) => word === typed)?.pages ?? 0;
@@ -72,7 +72,7 @@ export function correctionOf(typed: string, candidates: readonly KnownWord[]): s
     );
   return near[0]?.word ?? null;
 
-  /** The first letter is seldom mistyped. */
+  /** People seldom mistype the first letter. */
   function firstSame(word: string): number {
     return word[0] === typed[0] ? 1 : 0;
   }

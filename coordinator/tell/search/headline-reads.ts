@@ -1,4 +1,4 @@
-/** How Postgres reads the pieces of a text, kept for the next one: most words of a language come up again and again. */
+/** Caches how Postgres parses the pieces of a text: most words of a language recur. */
 import type { Pool } from "pg";
 import {
   firstCharacters,
@@ -10,18 +10,18 @@ import {
   type ReadPiece,
 } from "./headline.ts";
 
-/** Two times as many are kept at most: about 10 MB. */
+/** At most twice this many are kept: about 10 MB. */
 const keptPieces = 25_000;
 
-/** Longer pieces come up once. */
+/** Longer pieces hardly recur. */
 const longestKept = 64;
 
-/** Longer ones are no words: the protocol's excerpts are 600 characters. */
+/** Longer ones are not words: the protocol's excerpts have 600 characters. */
 const longestRead = 5000;
 
 export interface TextToMark {
   readonly text: string;
-  /** A configuration of pg_catalog that the server has. */
+  /** A configuration in pg_catalog of this server. */
   readonly configuration: string;
   /** A tsquery. */
   readonly query: string;
@@ -29,7 +29,10 @@ export interface TextToMark {
 
 export class Headlines {
   readonly #pool: Pool;
-  /** By configuration and piece. A full one becomes the previous one, from which pieces still met are taken over. */
+  /**
+   * By configuration and piece. When it is full it becomes the previous one, and pieces that occur again are copied
+   * from there.
+   */
   #pieces = new Map<string, Map<string, ReadPiece>>();
   #previous = new Map<string, Map<string, ReadPiece>>();
   #kept = 0;
@@ -80,7 +83,7 @@ export class Headlines {
       this.#pieces = new Map();
       this.#kept = 0;
     }
-    // The piece may be a slice that holds on to all of its text.
+    // The piece may be a slice that keeps all of its text in memory.
     ofConfiguration(this.#pieces, configuration).set(Buffer.from(piece).toString(), tokens);
     this.#kept += 1;
   }
@@ -114,7 +117,7 @@ function ofConfiguration<T>(all: Map<string, Map<string, T>>, configuration: str
   return one;
 }
 
-/** Pieces to ask Postgres about, each once, with their configurations beside them. */
+/** Pieces to ask Postgres about, each once, with their configurations in a parallel array. */
 class Missing {
   readonly configurations: string[] = [];
   readonly pieces: string[] = [];
@@ -130,9 +133,9 @@ class Missing {
 }
 
 /**
- * As in ts_debug, the first dictionary that knows a token gives its lexemes. Tokens that are too long for an index are left
- * out. Tokens that the parser gives once more in parts (URLs and compounds) are left to their parts, as
- * ts_headline does.
+ * As in ts_debug, the first dictionary that knows a token gives its lexemes. Tokens too long for an index are left
+ * out, and so are tokens that the parser also returns in parts (URLs and compounds): only their parts count, as in
+ * ts_headline.
  */
 const piecesSql = `
   select given.at::int, token.token as text, known.lexemes

@@ -1,23 +1,23 @@
 /**
- * A text with the words of a query marked, as Postgres' `ts_headline(…, HighlightAll=true)` marks them. The text is cut at
- * its blanks into pieces; how a piece is read (its tokens and their lexemes) Postgres tells once (headline-reads.ts), so that
- * a text of known pieces is marked without it. Words of 2 KB and more, which Postgres drops, are kept, unmarked.
+ * Marks the words of a query in a text as Postgres' `ts_headline(…, HighlightAll=true)` does. The text is split at
+ * blanks into pieces. Postgres parses each piece once into tokens and lexemes (headline-reads.ts), so a text of known
+ * pieces is marked without it. Words of 2 KB and more, which Postgres drops, are kept unmarked.
  */
 
-/** Around a match: characters that the text itself cannot hold, so that no markup is made until a page is. */
+/** Delimit a match: characters that the text itself cannot contain, so that markup is made only when the page is. */
 export const startMark = "\u0002";
 export const stopMark = "\u0003";
 
-/** One token of a piece; the tokens side by side are the piece. */
+/** One token of a piece; the tokens joined are the piece. */
 export interface PieceToken {
   readonly text: string;
   readonly lexemes: readonly string[];
 }
 
-/** Null: nothing that could match. */
+/** Null: it cannot match anything. */
 export type ReadPiece = readonly PieceToken[] | null;
 
-/** Of the parser's tokens only markup goes on over a blank; a text that may have some is one piece. */
+/** Only markup tokens can span a blank; a text that may contain some is one piece. */
 export function piecesOf(text: string): string[] {
   return text.includes("<")
     ? [text.replace(/^[ \t\n\v\f\r]+/, "")]
@@ -28,7 +28,7 @@ export function withoutMarks(text: string): string {
   return text.replaceAll(startMark, "").replaceAll(stopMark, "");
 }
 
-/** `pieces`: those of the text, in their order. */
+/** `pieces`: those of the text, in order. */
 export function markedText(
   text: string,
   pieces: readonly { readonly length: number; readonly tokens: ReadPiece }[],
@@ -55,15 +55,15 @@ export function markedText(
 
 const isBlank = (code: number) => code === 0x20 || (code >= 0x09 && code <= 0x0d);
 
-// Which pieces cannot match, told by first letters: nine in ten, which then need not be known.
+// Rules out pieces by their first letters: nine in ten, which then need no look-up.
 
-/** Of a word that begins with an ASCII letter, their lexeme begins with the same one (headline.test.ts). */
+/** Configurations whose lexemes begin with the word's own first letter if it is ASCII (headline.test.ts). */
 export const letterKeepers: ReadonlySet<string> = new Set([
   ...["basque", "catalan", "danish", "english", "finnish", "french", "german", "hungarian", "italian"],
   ...["norwegian", "portuguese", "romanian", "russian", "simple", "spanish", "swedish"],
 ]);
 
-/** By character code, 1 for those that a lexeme begins with; null: under this configuration it tells nothing. */
+/** By character code: 1 for first letters of lexemes; null: this configuration does not keep first letters. */
 export type FirstCharacters = Uint8Array | null;
 
 export function firstCharacters(configuration: string, lexemes: ReadonlySet<string>): FirstCharacters {
@@ -78,7 +78,7 @@ export function firstCharacters(configuration: string, lexemes: ReadonlySet<stri
   return firsts;
 }
 
-/** A token begins where letters, digits and others change, and may at any other character. */
+/** A token starts where letters, digits and other characters meet, and possibly at any other character. */
 export function mayMatch(piece: string, firsts: FirstCharacters): boolean {
   if (firsts === null) return true;
   let before = other;
@@ -100,7 +100,10 @@ function kindOf(code: number): number {
   return lower >= 0x61 && lower <= 0x7a ? letter : other;
 }
 
-/** All lexemes of a tsquery as Postgres writes it, excluded ones too: in quotes, with quotes and backslashes doubled. */
+/**
+ * All lexemes of a tsquery as Postgres writes it, including excluded ones: in quotes, with quotes and backslashes
+ * doubled.
+ */
 export function lexemesOfQuery(query: string): Set<string> {
   const lexemes = new Set<string>();
   for (const [quoted] of query.matchAll(/'(?:[^'\\]|''|\\\\)+'/g)) {

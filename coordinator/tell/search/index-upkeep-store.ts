@@ -1,8 +1,8 @@
 /**
- * What search needs beside the pages, kept fresh by walking through them by key, a batch at a time: how many other
- * hosts link to each, which belong to the first tier, and the words that people write. One coordinator at a time
- * walks; whoever is killed leaves the rest of the batch to the next. A round through a million pages takes hours, and
- * then begins again.
+ * Keeps fresh what search needs besides the pages, by walking through them in key order, one batch at a time: how
+ * many other hosts link to each, which belong to the first tier, and the words people use. One coordinator at a time
+ * walks; one that is killed leaves the rest of its batch to the next. A round through a million pages takes hours,
+ * and then the next begins.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -12,15 +12,15 @@ import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import { deletesOf } from "./edit-distance.ts";
 import { leastStandingOf, pageWords, type Standing, standingOf } from "./ranking.ts";
 
-/** Pages of one batch: a transaction of tens of milliseconds. */
+/** Pages per batch: a transaction of tens of milliseconds. */
 const batchPages = 200;
 
-/** A round that took less starts over only after so long. */
+/** The next round starts at the earliest this long after the last began. */
 const leastPauseMs = 60_000;
 
 export interface UpkeepStep {
   readonly pages: number;
-  /** The walk came to its end, or there is nothing to do for now. */
+  /** The walk has ended, or there is nothing to do now. */
   readonly rests: boolean;
 }
 
@@ -56,7 +56,7 @@ function isResting({ host_hash: at, round_finished_at: finished }: State, now: D
   return at === null && finished !== null && now.getTime() - finished.getTime() < leastPauseMs;
 }
 
-/** A page that is being written is left for the next round: results wait for nobody here, and nobody for them. */
+/** A page that is being written is left to the next round, so that neither waits for the other. */
 async function writePages(client: PoolClient, state: State, pages: readonly WalkedPage[]): Promise<void> {
   const changed = pages
     .map((page) => ({ ...page, newTier: standingOf(page) >= state.least_standing ? 0 : 1 }))
@@ -116,13 +116,13 @@ async function endRound(client: PoolClient, state: State, now: Date): Promise<vo
   );
 }
 
-// The next pages of the upkeep's walk, with who links to them and the words that stand first on them.
+// The next pages of the walk, with the hosts that link to them and their first words.
 
 interface WalkedPage extends Standing {
   readonly hostHash: HostHash;
   readonly urlHash: UrlHash;
   readonly language: string;
-  /** As the row has them. */
+  /** The row's current values. */
   readonly popularity: number;
   readonly tier: number;
   readonly preferenceSet: number | null;
@@ -130,10 +130,10 @@ interface WalkedPage extends Standing {
   readonly words: readonly string[];
 }
 
-/** Links that are looked at to count the hosts they come from. */
+/** At most this many links are read to count the hosts they come from. */
 const linksCounted = 1000;
 
-/** SQL: of the page `p`. Nofollow links are no recommendation, and links of the page's own host none either. */
+/** SQL for the page `p`. Nofollow links and links from the page's own host are not recommendations. */
 const linkingHostsSql = `(
       select count(distinct linking.host_hash)::int
       from (
@@ -199,12 +199,12 @@ const batchSql = (hasPlace: boolean, limit: number) => `
   ) p
   order by host_hash, url_hash`;
 
-// Table search_word: counted by rounds of the upkeep, and bounded whatever the pages hold.
+// Table search_word: counted in rounds of the upkeep, and bounded whatever the pages contain.
 
 /** About 100 MB with its indexes. */
 const mostWords = 300_000;
 
-/** Gives how many are new. Sorted, so that nobody waits for anybody in a circle. */
+/** Returns how many are new. Sorted, so that writers cannot deadlock. */
 async function addWords(client: PoolClient, pages: readonly WalkedPage[], round: number): Promise<number> {
   const counts = new Map<string, { word: string; language: string; pages: number }>();
   for (const { words, language } of pages) {
@@ -239,7 +239,9 @@ async function addWords(client: PoolClient, pages: readonly WalkedPage[], round:
   return written[0]?.added ?? 0;
 }
 
-/** Words that a whole round did not meet go, and the rarest where there are too many. Gives how many are left. */
+/**
+ * Deletes words that a whole round did not meet, and the rarest where there are too many. Returns how many are left.
+ */
 async function forgetWords(
   client: PoolClient,
   known: { readonly words: number; readonly round: number; readonly roundEnds: boolean },

@@ -1,12 +1,12 @@
 /**
  * Filters among the words, as people type them in search engines: `site:example.org`, `-site:ads.example`, `lang:de`,
- * `after:2026-01-01`, `before:2026-02`, `title:ferry`, `type:text`. They are the same filters as those of the form; a
- * filter among the words is the newer of the two, and holds.
+ * `after:2026-01-01`, `before:2026-02`, `title:ferry`, `type:text`. They equal the filters of the form and override
+ * them.
  */
 import { dayEnd, dayStart, filterFault, type SearchOptions } from "./query.ts";
 import type { FilterName } from "./search-answer.ts";
 
-/** What was typed, taken apart. */
+/** The parsed input. */
 export interface TypedSearch {
   readonly words: string;
   readonly options: SearchOptions;
@@ -14,9 +14,11 @@ export interface TypedSearch {
 
 interface Operator {
   readonly filter: FilterName;
-  /** Of what stands after the colon; left out: it is the filter. Null: it cannot be one. */
+  /**
+   * Turns the text after the colon into the filter's value; absent: the text is the value. Null: it cannot be one.
+   */
   readonly read?: (text: string) => string | null;
-  /** Typed several times, all of them hold; left out: the last. */
+  /** Whether several apply together; absent: the last one counts. */
   readonly joinedBy?: string;
 }
 
@@ -38,10 +40,10 @@ const operators: Readonly<Record<string, Operator>> = {
   states: { filter: "preference" },
 };
 
-/** A phrase is passed over, whatever it holds; an operator begins a word. */
+/** Phrases are skipped whatever they contain; an operator starts a word. */
 const typed = /"[^"]*"|(?<!\S)(-?)([a-z]+):(?:"([^"]*)"|([^\s"]+))/giu;
 
-/** A text: why one of the filters cannot be one. */
+/** A text: why one of the filters is invalid. */
 export function readOperators(words: string, given: SearchOptions): TypedSearch | string {
   const found: Partial<Record<FilterName, string>> = {};
   let fault: string | null = null;
@@ -62,7 +64,7 @@ export function readOperators(words: string, given: SearchOptions): TypedSearch 
   fault ??= filterFault(options);
   if (fault !== null) return fault;
   const left = rest.replace(/\s+/g, " ").trim();
-  // A title to look for is words to look for.
+  // The words of `title:` are searched for, too.
   return { words: left === "" ? (options.title ?? "") : left, options };
 }
 

@@ -1,4 +1,7 @@
-/** One page of the index (/pages): what it says, what the crawl knows of it, its fetches, its links, and pages with nearly its text. */
+/**
+ * One page of the index (/pages): its contents, what the crawl knows about it, its fetches, its links, and pages with
+ * nearly the same text.
+ */
 import { z } from "zod";
 import { bytesText, earlierVisitsWords, howMany } from "#core/format";
 import { canParseUrl } from "#core/ip/url-host";
@@ -39,7 +42,7 @@ import {
 } from "./page-facts.ts";
 import { pageAnswer } from "./search-api.ts";
 
-/** Skipping costs as much as reading, and nobody reads further into a list. */
+/** Skipping costs as much as reading, and nobody reads further down a list. */
 const maxListOffset = 5000;
 
 const listOffset = (description: string) =>
@@ -188,7 +191,7 @@ function crawlKnows(page: PageFacts): Fact[] {
   ];
 }
 
-/** What programs compare, and few people read. */
+/** Values that programs compare and few people read. */
 function fingerprints({ validators, textSearchConfig, digest, simhash }: PageFacts): Fact[] {
   const mono = (text: string) => html`<span class="mono break">${text}</span>`;
   return [
@@ -209,7 +212,7 @@ function alikeItem({ url, title, isFirst, sameBytes }: AlikePage): Html {
   return html`<a class="break" href="${pageLink(url)}">${title.trim() || url}</a> ${small(words.join(" · "))}`;
 }
 
-// What links to it, what it links to, and who fetched it when: a part of each list at a time.
+// The lists of links to it, links from it, and fetches, one part at a time.
 
 function listSection<One>(
   name: "fetches" | "in" | "out",
@@ -255,7 +258,7 @@ const fetchColumns: readonly Column<PageFetch>[] = [
   member("shippedBytes", "Shipped", { unit: "bytes" }),
 ];
 
-/** Those of a link, on whichever side this page is. */
+/** Attributes of a link, whichever side this page is on. */
 const linkColumns = <Link extends Pick<InLink, "anchor" | "nofollow">>(): readonly Column<Link>[] => [
   member<Link>("anchor", "Anchor text", { cell: ({ anchor }) => anchor.trim(), none: "none", kind: "break" }),
   member<Link>("nofollow", "Followed", { cell: ({ nofollow }) => (nofollow ? "no (nofollow)" : "yes") }),
@@ -287,11 +290,11 @@ const outLinkColumns: readonly Column<OutLink>[] = [
   member("state", "State", { cell: ({ state }) => stateWords[state] }),
 ];
 
-// Addresses of pages, as the results of a search show them, too.
+// Addresses of pages, also used by the results of a search.
 
 export const pageLink = (url: string) => pathWith("/pages", { url });
 
-/** The host and the path's parts, as a way to the page. */
+/** The host and the parts of the path, as breadcrumbs. */
 export function crumbs(url: string): Html {
   if (!canParseUrl(url)) return html`${url}`;
   const { protocol, host, pathname, search } = new URL(url);
@@ -309,7 +312,7 @@ function decoded(part: string): string {
   try {
     text = decodeURIComponent(part);
   } catch {
-    // As it stands in the address.
+    // As in the address.
   }
   return text.length > longestCrumb ? `${text.slice(0, longestCrumb - 1)}…` : text;
 }

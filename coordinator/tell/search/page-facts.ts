@@ -1,4 +1,4 @@
-/** What the index has of one page, and what links to it and from it. */
+/** What the index knows about one page, its links and its back-links. */
 
 import { UsageError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -25,14 +25,14 @@ export type AlikePage = ToldOf<typeof alikePage>;
 export type PageFacts = Omit<ToldOf<typeof pageFactsSchema>, "stated"> & Stated;
 
 interface Stated {
-  /** What the site states of its uses; null: nothing. */
+  /** The site's statements on use; null: none. */
   readonly stated: StatedUses | null;
 }
 
-/** A stretch of a list that may be long. */
+/** Part of a list that may be long. */
 export type Listed<T> = Omit<PageFacts["alike"], "items"> & { readonly items: readonly T[] };
 
-/** Why there is nothing to show. */
+/** Why the page is not shown. */
 export type NoPage =
   | { readonly type: "noindex" }
   | { readonly type: "not-searched"; readonly stated: StatedUses }
@@ -59,16 +59,16 @@ export const linksShown = 25;
 
 export interface PageQuestion {
   readonly url?: string | undefined;
-  /** In place of the URL: its hashes, as the frontier has them. */
+  /** Instead of the URL: its hashes, as in the frontier. */
   readonly host_hash?: string | undefined;
   readonly url_hash?: string | undefined;
-  /** How many of each list are left out. */
+  /** How many entries of each list to skip. */
   readonly fetches: number;
   readonly in: number;
   readonly out: number;
 }
 
-/** Throws a UsageError for what is no address of a page. */
+/** Throws a UsageError for text that is not the address of a page. */
 export async function pageFacts(reads: PageReads, question: PageQuestion): Promise<PageAnswer> {
   const key = keyOf(question);
   const { fetches, in: inLinks, out: outLinks } = question;
@@ -99,7 +99,7 @@ function keyOf({
   throw new UsageError("Ask with ?url=, the address of a page, or with ?host_hash= and ?url_hash=.");
 }
 
-/** As Postgres' bigint. */
+/** As a Postgres bigint. */
 function isHash(text: string): boolean {
   return /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 }

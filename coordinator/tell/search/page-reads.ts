@@ -1,4 +1,4 @@
-/** What the index has of one page, from its row, its URL's and its host's. */
+/** Reads what the index knows about one page from its own row, its URL's and its host's. */
 
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
@@ -24,7 +24,7 @@ import {
   type PageOffsets,
 } from "./page-facts.ts";
 
-/** The facts that are the row's own; what else they are made of is beside them. */
+/** The facts in the row itself, and next to them what the other facts are made of. */
 type OwnFacts = Omit<PageFacts, "alike" | "outLinks" | "inLinks" | "stated" | "changes" | "fetches">;
 
 type Row = Omit<OwnFacts, "validators" | "robots"> & {
@@ -48,7 +48,7 @@ interface OwnPage {
 interface OwnText extends PageKey {
   readonly group: string | null;
   readonly digest: string;
-  /** The page that had the text first, as the page's row names it. */
+  /** The page that had the text first, as named in the page's row. */
   readonly firstHostHash: string | null;
   readonly firstUrlHash: string | null;
 }
@@ -147,14 +147,14 @@ async function withoutPage(pool: Pool, key: PageKey): Promise<NoPage> {
   return { type: "no-page", outcome: row.outcome, at: isoOrNull(row.at) };
 }
 
-// The lists of a page: its fetches, links from and to it, and pages like it. Each is read a stretch at a time.
+// The lists of a page: fetches, links, back-links, and similar pages, each read one part at a time.
 
 interface Stretch {
   readonly offset: number;
   readonly limit: number;
 }
 
-/** Entries of a list that are counted at most. */
+/** Entries of a list are counted up to this number. */
 const countedLimit = 10_000;
 
 const alikeShown = 20;
@@ -176,7 +176,7 @@ async function fetchesOf(pool: Pool, key: PageKey, stretch: Stretch): Promise<Li
   return { items: rows.map(withIsoDates), ...stretch, ...counted(count) };
 }
 
-/** `real` columns arrive with their binary noise. */
+/** `real` columns arrive with binary rounding noise. */
 const roundedMs = (name: string) =>
   `round(f.${name}_ms::float8::numeric, 2)::float8 as "${name.replace("_b", "B")}Ms"`;
 
@@ -222,7 +222,7 @@ async function targetsOf(pool: Pool, keys: readonly PageKey[]): Promise<Target[]
 
 export interface LinksInto {
   readonly links: readonly LinkInto[];
-  /** One more than are counted at most, where there are more. */
+  /** One more than the largest count, where there are more. */
   readonly count: number;
 }
 
@@ -232,7 +232,7 @@ interface LinkInto {
   readonly shown: InLink | null;
 }
 
-/** Links of other hosts first, then in the order of their pages. */
+/** Links of other hosts first, then in the order on their pages. */
 async function linksInto(pool: Pool, key: PageKey, most: number): Promise<LinksInto> {
   const { rows } = await pool.query<LinkInto>(
     `select json_build_object('hostHash', l.host_hash::text, 'urlHash', l.url_hash::text) as from,
@@ -253,7 +253,7 @@ async function linksInto(pool: Pool, key: PageKey, most: number): Promise<LinksI
   return { links: rows, count };
 }
 
-/** Of its group (page-writes.ts): the page that had the text first, and others that got it later. */
+/** From its group (page-writes.ts): the page that had the text first, and those that got it later. */
 async function alikePages(
   pool: Pool,
   { hostHash, urlHash, group, digest, firstHostHash, firstUrlHash }: OwnText,
@@ -288,7 +288,7 @@ function listedAlike(pages: readonly AlikePage[]): Listed<AlikePage> {
   return { items, offset: 0, limit: alikeShown, total: items.length, more: pages.length > alikeShown };
 }
 
-/** One more than are counted at most, where there are more. */
+/** One more than the largest count, where there are more. */
 async function countOf(pool: Pool, source: string, key: PageKey): Promise<number> {
   const { rows } = await pool.query<{ entries: number }>(
     `select count(*)::int as entries from (select from ${source} limit ${countedLimit + 1}) counted`,
@@ -302,9 +302,9 @@ const counted = (entries: number) => ({
   more: entries > countedLimit,
 });
 
-// What the index has of one URL.
+// What the index knows about one URL.
 
-/** Null: it has no page. What the page nearly equalled once is told as long as that still has this text. */
+/** Null: it has no page. The page it was nearly equal to is named as long as that page still has this text. */
 export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | null> {
   const { rows } = await pool.query<PageReport>(
     `select p.title, p.language, p.words, p.declared_language as "declaredLanguage",
@@ -321,7 +321,10 @@ export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | 
   return rows[0] === undefined ? null : withIsoDates(rows[0]);
 }
 
-/** A row whose times are told as texts: pg gives dates, and ±Infinity for the timestamps of that name, which a report has as null. */
+/**
+ * A row with its times as text: pg returns dates, and ±Infinity for the timestamps of that name, which reports give
+ * as null.
+ */
 function withIsoDates<Told extends object>(row: Told): Told {
   const told = Object.entries(row).map(([name, value]): [string, unknown] => [
     name,

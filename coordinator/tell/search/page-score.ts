@@ -1,10 +1,8 @@
 /**
- * Where a page stands among those that match: points for what the page says, where it says it, and what others say
- * of it. Every part is bounded, so that no single one (which somebody may have in hand) decides alone, and
- * every part can be told in words.
- *
- * Text and head come from Postgres' cover density and frequency ranking (Clarke, Cormack and Tudhope 2000): each has a
- * scale of its own, which is turned into a share of the part's points by `x / (x + half)`.
+ * Ranks matching pages: points for what the page says, where it says it, and what others say about it. Every part is
+ * bounded, so that no single one, which somebody may control, decides alone, and every part can be explained in
+ * words.\n\nText and head come from Postgres' cover density and frequency ranking (Clarke, Cormack and Tudhope 2000).
+ * Each has its own scale, which `x / (x + half)` turns into a share of the part's points.
  */
 
 export interface PageSignals {
@@ -12,11 +10,11 @@ export interface PageSignals {
   readonly textRank: number;
   /** ts_rank of title, headings and address for any of the words: 0.61 when the title has all of them. */
   readonly headRank: number;
-  /** Share of the words that stand in the page's address; 0 to 1. */
+  /** Share of the words that occur in the page's address; 0 to 1. */
   readonly addressShare: number;
   /** Other hosts that link to the page. */
   readonly linkingHosts: number;
-  /** Days since it was published, changed or (unknown) fetched. */
+  /** Days since it was published or changed or, if that is unknown, fetched. */
   readonly ageDays: number;
   /** Another page had nearly this text before. */
   readonly isLaterCopy: boolean;
@@ -25,7 +23,7 @@ export interface PageSignals {
 export const scoreParts = ["text", "head", "address", "links", "freshness", "copy"] as const;
 export type ScorePart = (typeof scoreParts)[number];
 
-/** Points of each part at most; a copy's are taken away. */
+/** The most points of each part; a copy loses its points. */
 export const mostPoints: Readonly<Record<ScorePart, number>> = {
   text: 40,
   head: 30,
@@ -37,13 +35,13 @@ export const mostPoints: Readonly<Record<ScorePart, number>> = {
 
 export type Score = Readonly<Record<ScorePart, number>>;
 
-/** The text rank that gets half of its points: a word of the page's heading and once or twice in its text. */
+/** The text rank that earns half the points: a word in the page's heading and once or twice in its text. */
 export const halfTextRank = 0.1;
 /** ts_rank of a title with all of the words. */
 export const fullHeadRank = 0.6079;
-/** From so many linking hosts a page has all points for links; the first ones count most. */
+/** With this many linking hosts a page has all points for links; the first ones count most. */
 export const fullLinkingHosts = 255;
-/** After so many days half of the points for freshness are left. */
+/** After this many days half of the points for freshness are left. */
 const halfLifeDays = 180;
 
 export function scoreOf(signals: PageSignals): Score {
@@ -70,12 +68,12 @@ export function freshnessPoints(ageDays: number): number {
   return mostPoints.freshness * 0.5 ** (Math.max(0, ageDays) / halfLifeDays);
 }
 
-/** 0 to 100 in all but name: a copy that nothing speaks for has less than nothing. */
+/** 0 to 100, except that a copy with nothing in its favour is below 0. */
 export function totalOf(score: Score): number {
   return scoreParts.reduce((sum, part) => sum + score[part], 0);
 }
 
-/** Share of the words that the address has as words of its own. */
+/** Share of the words that occur in the address as separate words. */
 export function addressShare(url: string, words: readonly string[]): number {
   if (words.length === 0) return 0;
   const parts = new Set(url.toLowerCase().split(/[^\p{L}\p{N}]+/u));

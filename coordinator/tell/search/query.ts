@@ -1,4 +1,4 @@
-/** What was typed into the search and its filters, cleaned and bounded. */
+/** Cleans and bounds the search words and filters. */
 import { urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import { contentUses, preferenceAnswers } from "#protocol/preferences";
@@ -20,13 +20,16 @@ export interface SearchOptions extends Readonly<Partial<Record<FilterName, strin
   readonly explain?: boolean;
 }
 
-/** Longer input is refused, or cut where it comes from the program itself: nobody types it, and each word costs a look-up. */
+/**
+ * Longer input is refused, or cut where it comes from the program itself: nobody types it, and each word costs a
+ * look-up.
+ */
 export const maxSearchLength = 300;
 
 export const maxSearchWords = 24;
 export const maxSearchLimit = 100;
 
-/** Deeper pages of results are refused: so many pages are ranked, and nobody reads as far. */
+/** Deeper pages of results are refused: only this many pages are ranked, and nobody reads further. */
 export const maxSearchOffset = 500;
 
 export function readSearch(words: string, options: SearchOptions): SearchQuery {
@@ -39,23 +42,23 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
   };
 }
 
-/** In place of an answer: the site does not speak of that use. */
+/** Instead of an answer: the site makes no statement on that use. */
 export const unstated = "unstated";
 
-/** So many pages are brought for a page of results: most people read the first, and each page more costs on its way. */
+/** Pages of each page of results: most people read only the first, and each page more costs time. */
 const depths = [20, maxSearchLimit, maxSearchOffset + maxSearchLimit];
 
 export function depthOf({ offset, limit }: Pick<SearchQuery, "offset" | "limit">): number {
   return depths.find((depth) => depth >= offset + limit) ?? depths.at(-1)!;
 }
 
-/** Media types of pages, by the name of the filter. */
+/** Media types of pages by the name of their filter. */
 export const contentTypes: Readonly<Record<string, readonly string[]>> = {
   html: ["text/html", "application/xhtml+xml"],
   text: ["text/plain"],
 };
 
-/** What a filter must look like; anything else is said to be no filter. */
+/** The form that a filter must have; anything else is refused. */
 const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: string }>> = {
   language: { shape: /^[a-z]{2,3}$/i, words: "must be a code of two or three letters, such as en" },
   country: { shape: /^[a-z]{2}$/i, words: "must be a code of two letters, such as DE" },
@@ -76,12 +79,12 @@ const shapes: Readonly<Record<string, { readonly shape: RegExp; readonly words: 
   sort: { shape: /^(relevance|date)$/, words: "must be relevance or date" },
 };
 
-/** More words than are looked for. */
+/** There are more words than are searched for. */
 export function hasWordsCut(words: string): boolean {
   return clean(words).split(/\s+/).length > maxSearchWords;
 }
 
-/** The first filter that cannot be one, in words; null: all can. */
+/** Names the first invalid filter; null: all are valid. */
 export function filterFault(options: SearchOptions): string | null {
   for (const [name, { shape, words }] of Object.entries(shapes)) {
     const value = clean(String(options[name as keyof SearchOptions] ?? ""));
@@ -92,20 +95,20 @@ export function filterFault(options: SearchOptions): string | null {
   return null;
 }
 
-/** One that the calendar has, as Postgres counts years: JavaScript takes 31 February for 3 March, and has a year 0. */
+/** A day that exists, as Postgres counts years: JavaScript takes 31 February for 3 March, and has a year 0. */
 function isDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && !text.startsWith("0000");
 }
 
-/** The first day of a year, a month or a day, as `after:` has it; null: it is none. */
+/** The first day of a year, a month or a day, as `after:` takes it; null: it is not one. */
 export function dayStart(text: string): string | null {
   const [, year = "", month = "01", day = "01"] = /^(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?$/.exec(text) ?? [];
   const full = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
   return year !== "" && isDay(full) ? full : null;
 }
 
-/** The last day before that, as `before:` has it. */
+/** The day before it, as `before:` takes it. */
 export function dayEnd(text: string): string | null {
   const start = dayStart(text);
   if (start === null) return null;
@@ -130,14 +133,14 @@ function readFilters(options: SearchOptions): SearchFilters {
   };
 }
 
-/** As hosts are kept: in lower case without a final dot, a name beyond ASCII as xn--. */
+/** As hosts are stored: in lower case without a final dot, names beyond ASCII as xn--. */
 function hostOf(text: string | null): string | null {
   if (text === null) return null;
   const key = /[^\x21-\x7e]/.test(text) ? urlKeyOf(`http://${text}/`) : text;
   return (typeof key === "string" ? text : key.host).toLowerCase().replace(/\.$/, "");
 }
 
-/** The words to look for as people write them: without operators, phrases' quotes, and what is to be left out. */
+/** The words to search for, without operators, quotes and excluded words. */
 export function plainWords(words: string): string[] {
   return words
     .toLowerCase()
@@ -148,12 +151,12 @@ export function plainWords(words: string): string[] {
 }
 
 function cleanWords(words: string): string {
-  // A letter may have come as several characters.
+  // A letter may consist of several characters.
   const text = clean(composed(words.slice(0, 4 * maxSearchLength)).slice(0, maxSearchLength));
   return text.split(/\s+/).slice(0, maxSearchWords).join(" ");
 }
 
-/** Postgres takes no NUL in a text, and no other control character is a word. */
+/** Postgres refuses NUL in texts, and no other control character belongs to a word. */
 function clean(text: string): string {
   return text.replace(/\p{Cc}/gu, " ").trim();
 }
@@ -162,12 +165,12 @@ function bounded(value: number, least: number, most: number): number {
   return Number.isFinite(value) ? Math.min(most, Math.max(least, Math.trunc(value))) : least;
 }
 
-// "Did you mean": each word that hardly any page has, in place of one like it that many have.
+// "Did you mean": replaces each word that hardly any page has by a similar one that many have.
 
-/** Of a long text only the first words are looked at. */
+/** Only the first words of a long text are corrected. */
 const wordsCorrected = 8;
 
-/** The same text with some words corrected, phrases and operators as they were; null: nothing to correct. */
+/** The text with some words corrected, phrases and operators unchanged; null: nothing to correct. */
 export async function suggestWords(
   reads: Pick<SearchReads, "wordsLike">,
   text: string,

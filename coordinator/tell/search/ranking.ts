@@ -15,9 +15,9 @@ import {
 } from "./search-answer.ts";
 
 /**
- * What a page stands for whatever is searched: who links to it, whether it is its host's front page, whether its text
- * was there before. The index is looked through in tiers by it (Manning, Raghavan and Schütze 2008, section 7.2.1): the
- * best pages first, the rest only where those bring too few.
+ * A page's standing, whatever is searched for: who links to it, whether it is its host's front page, whether its text
+ * existed before. The index is searched in tiers by it (Manning, Raghavan and Schütze 2008, section 7.2.1): the best
+ * pages first, the rest only where those yield too few.
  */
 
 export interface Standing {
@@ -27,7 +27,7 @@ export interface Standing {
   readonly isLaterCopy: boolean;
 }
 
-/** 0 to `highestStanding`; each doubling of the linking hosts is worth two. */
+/** 0 to `highestStanding`; each doubling of the linking hosts adds two. */
 const highestStanding = 24;
 
 const frontPageWorth = 3;
@@ -38,12 +38,12 @@ export function standingOf({ linkingHosts, isFrontPage, isLaterCopy }: Standing)
   return Math.min(highestStanding, links + (isFrontPage ? frontPageWorth : 0));
 }
 
-/** The first tier holds this share of the pages at most, or so many where that is more. */
+/** The first tier holds at most this share of the pages, or this many where that is more. */
 const firstTierShare = 0.04;
 
 export const firstTierPages = 20_000;
 
-/** From which standing a page belongs to the first tier; `counts`: pages of each standing. */
+/** The standing from which a page belongs to the first tier; `counts`: pages by standing. */
 export function leastStandingOf(counts: ReadonlyMap<number, number>): number {
   let pages = 0;
   for (const count of counts.values()) pages += count;
@@ -56,9 +56,9 @@ export function leastStandingOf(counts: ReadonlyMap<number, number>): number {
   return 0;
 }
 
-// The words of a page that a dictionary is made of: as they are written, in small letters, each once.
+// The words of a page for the dictionary: as written, in lower case, each once.
 
-/** A page says what it is about in its first words; a list of names that goes on for ever is cut. */
+/** A page says what it is about in its first words; an endless list of names is cut. */
 const wordsPerPage = 80;
 
 export function pageWords(texts: readonly string[]): string[] {
@@ -74,8 +74,8 @@ export function pageWords(texts: readonly string[]): string[] {
   return [...words];
 }
 
-// From the pages that match to their order: all are scored by what is known without reading them, the best of
-// those by their texts too. Of pages with nearly the same text one stays, the first that had it where it matches.
+// Orders the matching pages: all are scored by what is known without reading them, the best also by their texts. Of
+// pages with nearly the same text one is kept, the first that had it where it matches.
 
 /** Reading a text costs as much as looking up a hundred pages. */
 const textsRead = 40;
@@ -93,7 +93,7 @@ export interface RankedPage {
 
 export interface Ranking extends Omit<Candidates, "pages"> {
   readonly pages: readonly RankedPage[];
-  /** How many match, of which `pages` are the best. */
+  /** How many match; `pages` are the best of them. */
   readonly total: number;
   readonly facets: Facets;
 }
@@ -117,7 +117,7 @@ function rankingOf(ranked: RankedCandidates): Ranking {
   return { ...ranked, pages, more: false, cutShort: false };
 }
 
-/** When it was published, or fetched where it does not say. */
+/** When it was published or, if it does not say, fetched. */
 export function dateOf({ publishedAt, fetchedAt }: Candidate): Date {
   return publishedAt ?? fetchedAt;
 }
@@ -181,7 +181,7 @@ function byDate(a: RankedPage, b: RankedPage): number {
   return dateOf(b.candidate).getTime() - dateOf(a.candidate).getTime() || byPoints(a, b);
 }
 
-/** So that pages of results never overlap. */
+/** Makes the order total, so that pages of results never overlap. */
 function byKey({ candidate: a }: RankedPage, { candidate: b }: RankedPage): number {
   const [key, other] = [`${a.hostHash}/${a.urlHash}`, `${b.hostHash}/${b.urlHash}`];
   return key < other ? -1 : key > other ? 1 : 0;
@@ -206,7 +206,7 @@ function facetsOf(pages: readonly RankedPage[]): Facets {
   return { ...noFacets, ...facets, pages: pages.length };
 }
 
-/** A page has one language, and may be stated to be for several uses. */
+/** A page has one language, and may have statements for several uses. */
 function valuesIn(candidate: Candidate, name: (typeof facetNames)[number]): readonly string[] {
   if (name === "preference") return answerTexts(candidate.uses);
   const value = candidate[name];

@@ -1,4 +1,4 @@
-/** Search: what can be asked of the index, and what is answered. */
+/** Types of the search's questions and answers. */
 
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
@@ -7,7 +7,7 @@ import type { KnownWord } from "./edit-distance.ts";
 import type { PageSignals } from "./page-score.ts";
 import type { facetValue, foundPage, searchAnswer, searchFacets, searchReason } from "./search-api.ts";
 
-/** What each may be, and means: the parameters of the operation (search-api.ts). */
+/** Values and meanings: see the parameters of the operation (search-api.ts). */
 export const filterNames = [
   ...(["host", "excludeHost", "title", "language", "country", "crawler"] as const),
   ...(["from", "to", "type", "preference"] as const),
@@ -18,7 +18,7 @@ export type SearchFilters = Readonly<Record<FilterName, string | null>>;
 
 export type SearchSort = "relevance" | "date";
 
-/** What the store is asked: cleaned, and every number within its bounds. */
+/** The question to the store: cleaned, with every number within its bounds. */
 export interface SearchQuery {
   readonly words: string;
   readonly filters: SearchFilters;
@@ -27,20 +27,20 @@ export interface SearchQuery {
   readonly offset: number;
 }
 
-/** A page that matches, as far as it is known without reading its text. */
+/** A matching page, as far as it is known without reading its text. */
 export interface Candidate {
   readonly hostHash: HostHash;
   readonly urlHash: UrlHash;
   readonly host: string;
-  /** The words as the rules of the page's language make them: a tsquery. */
+  /** The words under the rules of the page's language: a tsquery. */
   readonly query: string;
   readonly headRank: number;
-  /** What reading the page will give of these signals (page-score.ts), as near as it can be told before; absent: 0. */
+  /** Estimates of these signals (page-score.ts) before the page is read; absent: 0. */
   readonly textRank?: number;
   readonly addressShare?: number;
   readonly linkingHosts: number;
   readonly isLaterCopy: boolean;
-  /** Pages of one group have nearly the same text; null: too short to tell. */
+  /** Pages of one group have nearly the same text; null: the text is too short to compare. */
   readonly textGroup: string | null;
   readonly language: string | null;
   readonly country: string | null;
@@ -52,17 +52,17 @@ export interface Candidate {
 
 export interface Candidates {
   readonly pages: readonly Candidate[];
-  /** There may be more than were looked at. */
+  /** There may be more matches than were looked at. */
   readonly more: boolean;
-  /** True: some of the matches were never compared with the others, so that better ones may be missing. */
+  /** True: some matches were never compared with the others, so better ones may be missing. */
   readonly unranked?: boolean;
-  /** False: nothing but words too common to be indexed, or only excluded ones. */
+  /** False: all words are excluded or too common to be indexed. */
   readonly searchable: boolean;
-  /** The time was over before all of the index was looked through. */
+  /** Time ran out before the whole index was searched. */
   readonly cutShort: boolean;
 }
 
-/** A page with all that its score is made of. */
+/** A page with everything its score is made of. */
 export interface ScoredCandidate {
   readonly candidate: Candidate;
   readonly signals: PageSignals;
@@ -72,9 +72,9 @@ export interface ScoredCandidate {
 
 /** Every match was ranked. */
 export interface RankedCandidates {
-  /** The best in their order, each text once. */
+  /** The best in order, each text once. */
   readonly pages: readonly ScoredCandidate[];
-  /** How many match, each text counted once. */
+  /** How many match, counting each text once. */
   readonly total: number;
   readonly facets: Facets;
   readonly searchable: boolean;
@@ -90,23 +90,23 @@ export interface ShownPage {
   readonly url: string;
   readonly title: string;
   readonly words: number;
-  /** Marked as headline.ts says. */
+  /** Marked as described in headline.ts. */
   readonly headline: string;
 }
 
 export interface SearchReads {
-  /** From the index in memory; null: the candidates have to be looked for in the database. Left out: there is no such index. */
+  /** From the index in memory; null: search the database for candidates. Absent: there is no such index. */
   ranked?(query: SearchQuery, now: Date): Promise<RankedCandidates | null>;
-  /** Why the index in memory, which there should be, does not answer; null: nothing to say. */
+  /** Why the index in memory does not answer although it should; null: nothing to say. */
   standIn?(): string | null;
   candidates(query: SearchQuery): Promise<Candidates>;
-  /** Beside the candidates; null: the page went in the meantime, or there was no time left. */
+  /** Parallel to the candidates; null: the page has gone since, or time ran out. */
   texts(candidates: readonly Candidate[]): Promise<readonly (PageText | null)[]>;
-  /** Beside the candidates; null: not to be shown any more. */
+  /** Parallel to the candidates; null: no longer to be shown. */
   shown(candidates: readonly Candidate[]): Promise<readonly (ShownPage | null)[]>;
-  /** Words of the index that share one of the forms (search/word-slips). */
+  /** Words of the index that share one of these forms (search/word-slips). */
   wordsLike(forms: readonly string[], language: string | null): Promise<readonly KnownWord[]>;
-  /** The answer kept of the same question a moment ago, or made now. */
+  /** The cached answer to the same question, or a new one. */
   keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;
 }
 

@@ -1,4 +1,4 @@
-/** What search and the page of a page answer. */
+/** Descriptions of the answers of search and of the page about a page. */
 import { z } from "zod";
 import { answersSchema, statedUsesSchema } from "../../crawl/batch/stated-uses-api.ts";
 import { changeKinds, textDifference } from "../../crawl/changes/changes-api.ts";
@@ -131,7 +131,7 @@ export const alikePage = z
   })
   .meta({ id: "AlikePage" });
 
-/** A stretch of a list that may be long. */
+/** Part of a list that may be long. */
 const listed = <One extends z.ZodType>(one: One) =>
   z.strictObject({
     items: z.array(one),
@@ -218,7 +218,7 @@ export const pageAnswer = z
   })
   .meta({ id: "PageAnswer" });
 
-/** Filters among the words (operators.ts), a line for those who type. */
+/** A line about filters among the words (operators.ts). */
 export const operatorHelp = [
   ["site:example.org", "host and subdomains"],
   ["-site:ads.example", "without it"],

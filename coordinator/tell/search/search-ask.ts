@@ -1,4 +1,4 @@
-/** Search over the crawled pages (/search): results, the values that they can be narrowed by, and why they stand in that order. */
+/** Search over the crawled pages (/search): results, values to narrow them by, and why they are in that order. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { printable } from "#core/terminal-text";
@@ -169,7 +169,7 @@ function searchDocument(answer: SearchAnswer, viewer: PageViewer): Document {
 const searchHelp = html`<p class="small">Words, <code>"a phrase"</code>, <code>or</code>, <code>-without</code>. You can add filters:</p>
 <dl class="operators small">${operatorHelp.map(([typed, words]) => html`<div><dt><code>${typed}</code></dt><dd>${words}</dd></div>`)}</dl>`;
 
-/** New words are searched with the filters that are in force. */
+/** New words keep the active filters. */
 function searchForm(answer: SearchAnswer | null): Html {
   return html`<form class="ask" action="/search" method="get" role="search"><label class="hidden" for="q">Search pages</label>
 <div class="field"><input id="q" name="q" type="search" maxlength="${maxSearchLength}" value="${answer?.words ?? ""}"
@@ -240,7 +240,7 @@ function nothingFound(answer: SearchAnswer): Node {
   );
 }
 
-// What narrows a search: the filters' form, the values that the results have, and those that are active.
+// Narrowing a search: the form, the values among the results, and the active filters.
 
 const filterFields = filterNames.map((name) => fieldsIn(input).find((field) => field.name === name)!);
 
@@ -260,7 +260,7 @@ ${counted > 0 && html`<p class="small">Counted over the ${countText(counted)} ${
 </aside>`;
 }
 
-/** For a terminal: how many match, and the values that the results can be narrowed by, where there is more than one. */
+/** For a terminal: how many match, and the values to narrow the results by, where there is more than one. */
 function countLines(answer: SearchAnswer): string {
   const { total, facets } = answer;
   if (total === 0) return "";
@@ -271,7 +271,7 @@ function countLines(answer: SearchAnswer): string {
   return [`${totalText(answer)} ${total === 1 ? "page" : "pages"}`, ...lines].join("\n");
 }
 
-/** What is active, each with the way to search without it; of several excluded hosts each by itself. */
+/** The active filters, each with a link to the search without it; excluded hosts one by one. */
 function activeChips(answer: SearchAnswer): Html {
   const chips = activeFilters(answer).flatMap((name): FilterChip[] => {
     const [label, value] = [labels[name], answer[name] ?? ""];
@@ -323,9 +323,9 @@ function facet(answer: SearchAnswer, name: FacetName): Html {
   })}</ul></section>`;
 }
 
-// Addresses of searches: the same one with something changed.
+// Addresses of the same search with something changed.
 
-/** Null takes a filter away; whatever changes, results start from the first. */
+/** Null removes a filter; any change goes back to the first results. */
 type Changes = Readonly<Record<string, string | number | null>>;
 
 const linkTo = (answer: SearchAnswer, changes: Changes, words: string | Html, isCurrent = false): Html =>
@@ -343,7 +343,7 @@ function searchQueryOf(answer: SearchAnswer): Changes {
 
 const isExplained = ({ pages }: SearchAnswer) => pages.some(({ reasons }) => reasons !== null);
 
-// One result of a search: title, where it is, the words around the match, facts, and why it stands there.
+// One result of a search: title, address, the words around the match, facts, and why it ranks there.
 
 const titleOf = ({ title, url }: FoundPage) => title.trim() || url;
 

@@ -1,4 +1,4 @@
-/** Everything that search reads of the index (search/reads), over one pool, each statement bounded in time. */
+/** Everything that search reads from the index (search/reads) over one pool, each statement limited in time. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { partsOf } from "#db/table-sizes";
@@ -37,10 +37,10 @@ import type {
   SearchReads,
 } from "./search-answer.ts";
 
-/** One statement of a search at most. */
+/** The longest time for one statement of a search. */
 const longestMs = 1500;
 
-/** `index`: the one in memory, which is asked first. */
+/** `index`: the one in memory, asked first. */
 export function createSearchReads(
   pool: Pool,
   nowMs: () => number,
@@ -82,7 +82,7 @@ export function createSearchReads(
   };
 }
 
-/** Of a form that thousands of words share, the frequent ones are what was meant. */
+/** Of thousands of words with the same form, the frequent ones were meant. */
 const wordsRead = 200;
 
 interface Known {
@@ -174,7 +174,7 @@ async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promi
   return {
     ...none,
     pages: rows.flatMap((row) => candidateOf(row, { queries, plain, hosts, crawlers })),
-    // Of a phrase's words so many texts were read and no more.
+    // At most this many texts are read for a phrase.
     more:
       looked !== "all steps" || rows.length >= kept || queries.some(({ looseQuery }) => looseQuery !== null),
     unranked: looked !== "all steps" || rows.some((row) => row.is_some),
@@ -182,7 +182,7 @@ async function candidatesOf(pool: Pool, known: Known, query: SearchQuery): Promi
   };
 }
 
-/** One after the other, until they brought enough. */
+/** One after the other, until there are enough. */
 async function takeSteps(
   client: PoolClient,
   search: CandidateSearch,

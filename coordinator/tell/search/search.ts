@@ -1,4 +1,7 @@
-/** Search over the index: what was typed becomes a bounded query, what was found an answer that can be shown. */
+/**
+ * Search over the index: turns what was typed into a bounded query, and what was found into an answer that may be
+ * shown.
+ */
 import { startMark, stopMark } from "./headline.ts";
 import { mostPoints, scoreParts } from "./page-score.ts";
 import {
@@ -20,10 +23,10 @@ import type {
   SnippetPart,
 } from "./search-answer.ts";
 
-/** With so many results nobody needs another idea of what was meant. */
+/** With this many results no other spelling is offered. */
 const plentyOfResults = 5;
 
-/** Pages that hold the words: "quoted phrases", `or` and `-not` as people type them in search engines. */
+/** Pages that contain the words: "quoted phrases", `or` and `-not` as people type them in search engines. */
 export async function searchPages(
   reads: SearchReads,
   words: string,
@@ -63,7 +66,7 @@ export async function searchPages(
   };
 }
 
-/** What the reader should know of how this was found. */
+/** What readers should know about how this was found. */
 function noteOf(
   words: string,
   { cutShort, unranked, total }: Ranking,
@@ -84,7 +87,7 @@ function noteOf(
   return notes.length === 0 ? null : notes.join(" ");
 }
 
-/** Pages of results come from one ranking; most people never ask for those that lie deep. */
+/** All pages of results come from one ranking; most people never ask for the deep ones. */
 async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
   const { words, filters, sort } = query;
   return await reads.keep(JSON.stringify([words, filters, sort, depthOf(query)]), () =>
@@ -92,7 +95,7 @@ async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): P
   );
 }
 
-/** A page that has gone, or whose site opted out a moment ago, is neither shown nor counted. */
+/** A page that has gone or whose site has just opted out is neither shown nor counted. */
 async function shownPages(
   reads: SearchReads,
   ranking: Ranking,
@@ -132,7 +135,7 @@ function foundPage(
   };
 }
 
-/** Other words are offered only when they bring more than these did. */
+/** Other words are offered only when they find more. */
 async function betterWords(
   reads: SearchReads,
   ranking: Ranking,
@@ -146,9 +149,9 @@ async function betterWords(
   return other.total > ranking.total ? words : null;
 }
 
-// Why a result stands where it does, in words and points.
+// Explains a result's rank in words and points.
 
-/** Every part that gave or took points, the weightiest first. */
+/** Every part that added or removed points, largest first. */
 function reasonsOf(page: RankedPage): Reason[] {
   return scoreParts
     .map((part) => ({
@@ -182,7 +185,7 @@ const wordsOf: Readonly<Record<Reason["part"], (page: RankedPage) => string>> = 
   copy: () => "another page had nearly this text before",
 };
 
-// The stretch of a page's text that is shown for a search: around the first word that matches, cut between words.
+// The part of a page's text shown for a search: around the first matching word, cut between words.
 
 /** Characters shown, about two lines. */
 const shownLength = 240;

@@ -1,4 +1,4 @@
-/** What is done by the clock for the search: see search/index-upkeep-store.ts. */
+/** Scheduled work for the search: see search/index-upkeep-store.ts. */
 
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
@@ -13,18 +13,18 @@ import { createSearchReads } from "./search-reads.ts";
 
 const upkeepMs = 5000;
 const forgetMs = 300_000;
-/** Of each turn: at most one part in 25 of a connection goes into this. */
+/** At most 1/25 of a connection's time goes into this. */
 const turnMs = 200;
 
 export interface SearchDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly now: () => Date;
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
 }
 
-/** The index in memory, which nobody waits for. */
+/** The index in memory; nothing waits for it. */
 export function searchIndex(options: IndexKeeperOptions): IndexKeeper {
   const keeper = new IndexKeeper(options);
   keeper.start();
@@ -39,7 +39,7 @@ export function scheduleSearch(ports: SearchDutyPorts): void {
   ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
 }
 
-/** One turn; gives how many pages were looked at. */
+/** Does one turn; returns how many pages it looked at. */
 export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
   const endMs = nowMs() + turnMs;
   let pages = 0;
