@@ -98,7 +98,7 @@ const lasting = (value: unknown) =>
 describe.each(questions)("%s", (_, operation) => {
   const address = addressOf(operation);
 
-  it("answers in its schema, under /api/ and at its page alike", async () => {
+  it("answers in its schema, under /api/ and at its page", async () => {
     const answer = await app.inject({ url: address, headers });
     const schema = operation.answers[answer.statusCode]?.schema;
 
@@ -110,7 +110,7 @@ describe.each(questions)("%s", (_, operation) => {
     expect([page.statusCode, lasting(page.json())]).toEqual([answer.statusCode, lasting(answer.json())]);
   });
 
-  it("is a page without a fault in its HTML", async () => {
+  it("is a page of valid HTML", async () => {
     if (operation.page === null) return;
     const { body, headers: sent } = await app.inject({ url: pageOf(address, operation), headers });
     const root = parse(body);
@@ -125,7 +125,7 @@ describe.each(questions)("%s", (_, operation) => {
     ).toBe(true);
   });
 
-  it("is CSV of one width, where it is a table", async () => {
+  it("is CSV with rows of equal length, if it is a table", async () => {
     const {
       statusCode,
       body,
@@ -143,7 +143,7 @@ describe.each(questions)("%s", (_, operation) => {
     expect(body).not.toMatch(/\[object|undefined|NaN/);
   });
 
-  it("is a text that a terminal of 80 columns shows", async () => {
+  it("is text that fits a terminal of 80 columns", async () => {
     const accept = { ...headers, accept: "text/plain; width=80" };
     const { body, headers: sent } = await app.inject({ url: address, headers: accept });
     if (!String(sent["content-type"]).startsWith("text/plain"))
@@ -159,7 +159,7 @@ describe.each(questions)("%s", (_, operation) => {
     ).toEqual([]);
   });
 
-  it("is refused to whoever has no right to it", async () => {
+  it("is refused without the right to it", async () => {
     const { needs } = operation;
     if (needs === null) return;
     const other = await bearer(
@@ -174,7 +174,7 @@ describe.each(questions)("%s", (_, operation) => {
 const asForm = { "content-type": formType };
 
 describe.each(deeds)("%s", (_, operation) => {
-  it("is refused to whoever has no right to it, and takes nothing that is not in its schema", async () => {
+  it("is refused without the right to it, and takes nothing outside its schema", async () => {
     const url = addressOf(operation);
     const send = async (from: Record<string, string>, payload: Record<string, string>) => {
       const form = { payload: new URLSearchParams(payload).toString(), headers: { ...from, ...asForm } };
@@ -204,7 +204,7 @@ const hostile = [
   "http://[::1]:0/",
 ];
 
-it("fails on no text that is sent in place of a value", async () => {
+it("fails on no text sent as a value", async () => {
   const broken: string[] = [];
   for (const [, one] of questions) {
     const names = [...Object.keys(one.parameters?.path ?? {}), ...Object.keys(one.parameters?.query ?? {})];
@@ -224,7 +224,7 @@ it("fails on no text that is sent in place of a value", async () => {
   expect(broken).toEqual([]);
 });
 
-it("answers in a database where nothing has happened yet", async () => {
+it("answers from an empty database", async () => {
   const empty = await testDatabase();
   const early = webServer(empty, { parts: await everyPart(empty) });
   const authorised = await bearer(empty, scopes);
@@ -248,7 +248,7 @@ it("answers in a database where nothing has happened yet", async () => {
   expect(broken).toEqual([]);
 });
 
-it("leads to every page from another one", async () => {
+it("links every page from another one", async () => {
   const operator = await signIn(database, "operator");
   const linked = new Set<string>();
   for (const [, one] of questions) {
@@ -269,7 +269,7 @@ it("leads to every page from another one", async () => {
   expect(alone).toEqual(["/submissions/:number"]);
 });
 
-it("has a command only in the room of its module, which the command loads alone", async () => {
+it("has its command in the folder of its module, the only one the command loads", async () => {
   const missing: string[] = [];
   for (const { room, operations } of await loadOperations()) {
     const asked = Object.values(operations as Record<string, AnyOperation>).filter((one) => one.command);
@@ -284,7 +284,7 @@ it("has a command only in the room of its module, which the command loads alone"
   expect(missing).toEqual([]);
 });
 
-it("covers the operations that answer in documents", () => {
+it("covers the operations whose answers are documents", () => {
   expect(questions.length).toBeGreaterThan(1);
   expect(deeds.length).toBeGreaterThan(1);
 });

@@ -47,7 +47,7 @@ const overview = async () =>
     startedAt: string | null;
   };
 
-it("is for the owner of the home, who may do everything, by name", async () => {
+it("is for the owner of the home folder, who may do everything, under their name", async () => {
   const words = ["set", "slow.example", "--seconds", "10", "--words", "by phone"];
   const { code, out } = await inProcess(commandNamed("site-caps"), [...words, ...place]);
   const { entries } = await createAuditLog(database.pool).list({ limit: 1 });
@@ -62,7 +62,7 @@ it("is for the owner of the home, who may do everything, by name", async () => {
   expect((statSync(socketPathOf(home)).mode & 0o777).toString(8)).toBe("600");
 });
 
-it("bounds no script of the owner's, however many changes it makes in a minute", async () => {
+it("does not limit the owner's scripts, however many changes they make in a minute", async () => {
   const client = new Client("http://localhost", { socketPath: socketPathOf(home) });
   const statuses = new Set<number>();
   for (let change = 0; change <= changesPerMinute; change++) {
@@ -78,7 +78,7 @@ it("bounds no script of the owner's, however many changes it makes in a minute",
   expect([...statuses]).toEqual([404]);
 });
 
-it("makes nobody an owner who comes by the network and says so", async () => {
+it("makes nobody on the network an owner for claiming so", async () => {
   const headers = { "nearcrawl-actor": "root on here", "content-type": "application/json" };
   const body = JSON.stringify({ site: "other.example", seconds: 1 });
   const sent = await fetch(`${coordinator!.webUrl}/api/fleet/site-caps`, { method: "POST", headers, body });
@@ -87,7 +87,7 @@ it("makes nobody an owner who comes by the network and says so", async () => {
   expect([sent.status, read.status]).toEqual([401, 401]);
 });
 
-it("answers as the same command does where none runs, to the byte, and its memory is asked where there is one", async () => {
+it("answers byte for byte like the command without a coordinator, from the running one's memory", async () => {
   const args: readonly (readonly [string, readonly string[]])[] = [
     ["who", ["1.2.3.4"]],
     ["who", ["nobody.example", "--json"]],
@@ -117,7 +117,7 @@ it("answers as the same command does where none runs, to the byte, and its memor
   expect([startedAt, (await overview()).startedAt]).toEqual([expect.any(String), null]);
 });
 
-it("answers again and again where a command watches, until that is interrupted", async () => {
+it("answers repeatedly while a command watches, until it is interrupted", async () => {
   const before = new Set(process.listeners("SIGINT"));
   const watching = inProcess(commandNamed("site-caps"), ["list", "--csv", "--watch", "0.5", ...place]);
   // What runs in the process writes to a spy.

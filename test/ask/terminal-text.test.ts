@@ -8,14 +8,14 @@ import { html } from "#coordinator/web/html";
 
 const text = (...nodes: Node[]) => documentText({ title: "", nodes }, { width: null, colours: false });
 
-it("a next step that is links alone is left out, and one in words stays", () => {
+it("next steps that are only links are left out, and those in words stay", () => {
   const links = html`<a href="/who">Who would crawl it</a> · <a href="/submit">Submit URLs of it</a>`;
 
   expect(text(empty("Unknown.", links))).toBe("Unknown.");
   expect(text(empty("None.", html`Make one: <a href="/x">here</a>.`))).toBe("None. Make one: here.");
 });
 
-it("small print that is empty without its links has no brackets", () => {
+it("small print that consists of links leaves no brackets", () => {
   const cells = (more: string | ReturnType<typeof html>) =>
     text(
       table<string>({
@@ -29,12 +29,12 @@ it("small print that is empty without its links has no brackets", () => {
   expect(plainText(html`news <span class="small"><a class="small" href="/x">all</a></span>`)).toBe("news");
 });
 
-it("what a page folds away is for the page", () => {
+it("details that a page folds are left out", () => {
   const folded = html`changed <details><summary>1 value</summary><del>2</del><ins>3</ins></details>`;
 
   expect(plainText(folded)).toBe("changed");
 });
 
-it("a section without a title is its content", () => {
+it("a section without a title is only its content", () => {
   expect(text(section("", [empty("No policy matches.")]))).toBe("No policy matches.");
 });

@@ -39,8 +39,8 @@ function changesOf(answer: ChangesRead) {
 }
 const urlsOf = (answer: ChangesRead) => changesOf(answer).map(({ url }) => url);
 
-describe("three writers that commit in any order, two appenders and readers that stop anywhere", () => {
-  it("every reader sees every change once, by rising numbers, and those of a URL in their order", async () => {
+describe("three writers committing in any order, two appenders, and readers that stop anywhere", () => {
+  it("every reader sees every change once, by rising numbers, and those of a URL in order", async () => {
     const random = seededRandom(8);
     const written: string[] = [];
     let writing = true;
@@ -103,7 +103,7 @@ describe("three writers that commit in any order, two appenders and readers that
   });
 });
 
-describe("what a reader asks for", () => {
+describe("a reader's query", () => {
   beforeEach(async () => {
     await write(pool, "http://a.example/docs/1", "first-seen", "de");
     await write(pool, "http://b.example/", "gone");
@@ -112,7 +112,7 @@ describe("what a reader asks for", () => {
     await numberChanges(pool, noon);
   });
 
-  it("is narrowed by host, beginning, kind and domain set, and goes on behind what did not fit", async () => {
+  it("filters by host, beginning, kind and domain set, and continues after what did not fit", async () => {
     const german: ChangeFilter["domains"] = ({ language }) => language === "de";
 
     expect(urlsOf(await read(0, { host: "b.example" }))).toEqual(["http://b.example/"]);
@@ -123,7 +123,7 @@ describe("what a reader asks for", () => {
     expect(await read(0, {}, 3)).toMatchObject({ next: 3, more: true });
   });
 
-  it("from the end, gives the latest in their order, and where the feed ends", async () => {
+  it("from the end returns the latest in order, and the end of the feed", async () => {
     const feed = createChangeFeed(pool);
 
     const all = await feed.latest({ filter: everyChange, limit: 2 });
@@ -133,7 +133,7 @@ describe("what a reader asks for", () => {
     expect(ofHost).toMatchObject({ next: 4, changes: [{ number: 2, kind: "gone", host: "b.example" }] });
   });
 
-  it("of a host whose changes do not fit looks at a bounded part of them, and goes on behind it", async () => {
+  it("for a host with too many changes reads a limited part of them, and continues after it", async () => {
     const many = 20_500;
     await pool.query(
       `insert into page_change (change_number, noted_at, host_hash, url_hash, url, kind, seen_at)
@@ -158,14 +158,14 @@ describe("what a reader asks for", () => {
     expect(latest).toMatchObject({ changes: [], next: 4 + many });
   });
 
-  it("before the feed begins or behind its end is no answer, and said so", async () => {
+  it("before the beginning of the feed or behind its end is refused", async () => {
     expect(await read(5)).toEqual({ type: "unknown", last: 4 });
     expect(await read(4)).toMatchObject({ changes: [], next: 4, more: false });
   });
 });
 
 describe("old changes", () => {
-  it("go in the order of their numbers, in batches; a cursor before them has missed some", async () => {
+  it("are deleted by number, in batches; a cursor before them has missed some", async () => {
     for (const path of ["1", "2", "3"]) await write(pool, `http://a.example/${path}`);
     await numberChanges(pool, noon);
     await write(pool, "http://a.example/4");
@@ -183,7 +183,7 @@ describe("old changes", () => {
     expect(await createChangeFeed(pool).state()).toEqual({ last: 5, removedThrough: 3, jumps: [] });
   });
 
-  it("that all go leave the numbers where they were", async () => {
+  it("leave the numbers where they were when all are deleted", async () => {
     await write(pool, "http://a.example/1");
     await numberChanges(pool, noon);
     await removeOldChanges(pool, later(1));

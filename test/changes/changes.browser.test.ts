@@ -29,7 +29,7 @@ describe.skipIf(executable === null)("changes in a browser", { timeout: 90_000 }
     await database?.close();
   });
 
-  it("without scripts its filters work", async () => {
+  it("its filters work without scripts", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/changes");
       await page.getByRole("combobox", { name: "Change" }).selectOption("came-back");

@@ -60,7 +60,7 @@ async function visits(...found: readonly Found[]) {
 const kinds = (rows: readonly { readonly kind: ChangeKind }[]) => rows.map(({ kind }) => kind);
 const other = { digest: "1".repeat(64), simhash: "000000000000ff00", title: "Other words", words: 40 };
 
-test("a page is first seen, changes, and is the same again: two changes", async () => {
+test("a page is found, changes, and stays the same: two changes", async () => {
   const rows = await visits(
     { links: ["http://a.example/x"] },
     { page: other, links: ["http://a.example/x"] },
@@ -90,7 +90,7 @@ test("a page is first seen, changes, and is the same again: two changes", async 
   expect(rows).toHaveLength(2);
 });
 
-test("other links are a change of their own, with how many came and went", async () => {
+test("other links are a separate change, with the numbers added and removed", async () => {
   const rows = await visits(
     { links: ["http://a.example/x", "http://b.example/"] },
     {
@@ -103,7 +103,7 @@ test("other links are a change of their own, with how many came and went", async
   expect(rows[2]).toMatchObject({ links_before: 2, links_after: 3, links_added: 2, links_removed: 1 });
 });
 
-test("a page that goes is gone once, with the reason and what it was, and comes back", async () => {
+test("a page that disappears is gone once, with the reason and what it was, and comes back", async () => {
   const rows = await visits({}, { outcome: missing }, { outcome: missing }, {});
 
   expect(kinds(rows)).toEqual(["first-seen", "gone", "came-back"]);
@@ -115,7 +115,7 @@ test("a page that goes is gone once, with the reason and what it was, and comes 
   });
 });
 
-test("a page of the same body that asks not to be indexed from now on is gone, and comes back when it no longer does", async () => {
+test("an unchanged page that forbids indexing is gone, and comes back when it no longer does", async () => {
   const hidden = { page: { robots: { noindex: true, nofollow: false } } };
 
   const rows = await visits({}, hidden, hidden, {});
@@ -125,24 +125,24 @@ test("a page of the same body that asks not to be indexed from now on is gone, a
   expect(rows[2]).toMatchObject({ reason: null, title_after: "Two words" });
 });
 
-test("trouble that may pass changes nothing, and a URL that was never read does not come back", async () => {
+test("temporary failures change nothing, and a URL never read does not come back", async () => {
   const rows = await visits({ outcome: timedOut }, { outcome: missing }, {}, { outcome: timedOut }, {});
 
   expect(kinds(rows)).toEqual(["first-seen"]);
 });
 
-test("a redirect is told when it begins, and where it leads", async () => {
+test("a redirect is reported when it begins, with its target", async () => {
   const rows = await visits({}, { outcome: moved }, { outcome: moved }, {});
 
   expect(kinds(rows)).toEqual(["first-seen", "redirected", "came-back"]);
   expect(rows[1]).toMatchObject({ location: "http://a.example/new", title_before: "Two words", status: 301 });
 });
 
-test("a URL that leads elsewhere from the start says so once", async () => {
+test("a URL that redirects from the start is reported once", async () => {
   expect(kinds(await visits({ outcome: moved }, { outcome: moved }))).toEqual(["redirected"]);
 });
 
-test("a URL is given up once, after as many misses as it is waited for", async () => {
+test("a URL is given up once, after the allowed number of misses", async () => {
   const again = (failures: number) => ({ at: noon, isGone: failures + 1 >= 2 });
   const rows = await visits(
     { outcome: missing, again },
@@ -153,7 +153,7 @@ test("a URL is given up once, after as many misses as it is waited for", async (
   expect(kinds(rows)).toEqual(["given-up"]);
 });
 
-test("a page that says “not found”, and one that robots.txt closed, are gone", async () => {
+test("a page that says “not found” is gone, and so is one that robots.txt disallows", async () => {
   const rows = await visits(
     {},
     { page: { softNotFound: true } },
@@ -164,7 +164,7 @@ test("a page that says “not found”, and one that robots.txt closed, are gone
   expect(kinds(rows)).toEqual(["first-seen", "gone", "came-back", "gone"]);
 });
 
-test("a result that is not taken leaves nothing", async () => {
+test("a refused result leaves nothing", async () => {
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId: "999", url: root })]);
 
   expect(await visits()).toEqual([]);
@@ -183,7 +183,7 @@ async function toldDifferences() {
   return changes.flatMap(({ kind, difference }) => (kind === "changed" ? [difference] : []));
 }
 
-test("a changed page is told with where its text differs; one whose body alone differs is not", async () => {
+test("a changed text is reported with its differences; a change of the body alone is not", async () => {
   await visits({ page: ferry("7") }, { page: ferry("8") }, { page: ferry("8", { digest: "9".repeat(64) }) });
 
   const around = { before: "The ferry leaves at", after: "every morning" };
@@ -193,7 +193,7 @@ test("a changed page is told with where its text differs; one whose body alone d
   ]);
 });
 
-test("no difference is kept of a page that is not to be searched, nor the earlier ones when it is not any more", async () => {
+test("a page that forbids search has no differences, and loses earlier ones when it begins to", async () => {
   const denied: StatedPreference = {
     ...{
       standard: "content-signal",
@@ -212,7 +212,7 @@ test("no difference is kept of a page that is not to be searched, nor the earlie
     expect(await world.rows(`select from ${table} where difference is not null`)).toEqual([]);
 });
 
-test("an opt-out takes the differences along with the pages", async () => {
+test("an opt-out deletes the differences with the pages", async () => {
   await visits({ page: ferry("7") }, { page: ferry("8") });
   await numberChanges(world.pool, noon);
   await world.rows("update frontier_host set opt_out_id = 1");

@@ -38,7 +38,7 @@ describe("a query", () => {
     expect(() => query(changed)).toThrow(words);
   });
 
-  it("names hosts as their URLs do: by IDN, by address in any form", () => {
+  it("accepts hosts as URLs do: by IDN, by address in any form", () => {
     const hosts = ["BÜCHER.example", "0x7f000001", "2130706433", "[::FFFF:7f00:1]", "::1", "a.example."];
 
     expect(hosts.map((host) => query({ host }).filter.host)).toEqual([

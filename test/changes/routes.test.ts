@@ -42,7 +42,7 @@ const ask = async (query: string) => (await get(`/api/changes${query}`)).json<An
 const numbersOf = ({ changes }: Answer) => changes.map(({ number }) => number);
 
 describe("the feed as JSON", () => {
-  it("is as it is described, and goes on behind its cursor until nothing is left", async () => {
+  it("matches its description, and continues from its cursor until nothing is left", async () => {
     const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
     const first = await ask("?since=earliest&limit=2");
@@ -55,7 +55,7 @@ describe("the feed as JSON", () => {
     expect(first.changes[0]?.words).toBe("“<b>bold</b>”; 120 words; 8 links");
   });
 
-  it("is narrowed by host, beginning, kind and domain set, and begins now or with the latest", async () => {
+  it("filters by host, beginning, kind and domain set, and begins now or with the latest", async () => {
     expect(numbersOf(await ask("?since=earliest&host=B.example"))).toEqual([4]);
     expect(numbersOf(await ask("?since=earliest&prefix=http://a.example/docs"))).toEqual([3]);
     expect(numbersOf(await ask("?since=earliest&kind=gone,changed"))).toEqual([4, 5]);
@@ -64,7 +64,7 @@ describe("the feed as JSON", () => {
     expect(numbersOf(await ask("?limit=2"))).toEqual([4, 5]);
   });
 
-  it("as a text leads to earlier changes, unless there is nothing at all", async () => {
+  it("as text leads to earlier changes, if there are any", async () => {
     const text = async (query: string) =>
       (await app.inject({ url: `/changes${query}`, headers: { accept: "text/plain" } })).body;
 
@@ -84,7 +84,7 @@ describe("the feed as JSON", () => {
     ]);
   });
 
-  it("says of a cursor whose changes are gone what to do, and of what is none that it is none", async () => {
+  it("says what to do about an expired cursor, and refuses an invalid one", async () => {
     const tooOld = await get("/api/changes?since=1");
     const page = await get("/changes?since=1");
     const wrong = ["since=-1", "since=99", "kind=new", "host=a/b", "prefix=docs", "limit=0", "dset=.."];
@@ -104,14 +104,14 @@ describe("the feed as JSON", () => {
 });
 
 describe("the page", () => {
-  it("shows the latest first, escaped", async () => {
+  it("shows the latest first, with text escaped", async () => {
     const { body } = await get("/changes");
 
     expect(body.indexOf("http://a.example/news")).toBeLessThan(body.indexOf("http://a.example/docs/1"));
     expect(body).toContain("&lt;b&gt;bold&lt;/b&gt;");
   });
 
-  it("leads through the whole feed from the earliest that is kept", async () => {
+  it("leads through the whole feed from the earliest change kept", async () => {
     const { body } = await get("/changes?since=earliest&limit=1");
 
     expect(body).toContain('href="/changes?since=3&amp;limit=1" rel="next"');

@@ -27,7 +27,7 @@ function indexed(text: string, given: Partial<IndexedText> = {}): IndexedText {
 const wordsOf = (count: number, name = "word") => Array.from({ length: count }, (_, at) => `${name}${at}`);
 const between = (before: string, after: string) => textDifference(indexed(before), indexed(after));
 
-test("a word that is another one stands between the words around it", () => {
+test("a replaced word is shown between its neighbours", () => {
   expect(between("A day ticket costs 20 euro in summer", "A day ticket costs 25 euro in summer")).toEqual({
     places: [
       {
@@ -39,11 +39,11 @@ test("a word that is another one stands between the words around it", () => {
   });
 });
 
-test("the same words with other blanks between them are the same", () => {
+test("the same words with other blanks are the same", () => {
   expect(between("one  two\nthree", "one two three")).toBeNull();
 });
 
-test("changes with hardly a word between them are one place, others are two", () => {
+test("changes with hardly a word between them are one place, others two", () => {
   const before = "a b c d e f g h i j k l m n";
   expect(between(before, before.replace("c", "C").replace("e", "E"))?.places).toMatchObject([
     { removed: "c d e", added: "C d E" },
@@ -51,13 +51,13 @@ test("changes with hardly a word between them are one place, others are two", ()
   expect(between(before, before.replace("c", "C").replace("k", "K"))?.places).toHaveLength(2);
 });
 
-test("of scripts without blanks the characters are compared", () => {
+test("scripts without blanks are compared by character", () => {
   expect(between("フェリーは毎朝七時に出発します", "フェリーは毎朝八時に出発します")?.places).toMatchObject([
     { before: "ェリーは毎朝", removed: "七", added: "八" },
   ]);
 });
 
-test("what is put in at the top does not make the end of the excerpt a change", () => {
+test("an insertion at the top does not make the end of the excerpt a change", () => {
   const text = wordsOf(200).join(" ");
   const found = between(text, `News of today. ${text}`);
 
@@ -66,7 +66,7 @@ test("what is put in at the top does not make the end of the excerpt a change", 
   ]);
 });
 
-test("behind the excerpt the terms tell, and what the excerpt tells is not told twice", () => {
+test("behind the excerpt the terms are compared, and nothing is reported twice", () => {
   const before = wordsOf(400);
   const after = before.map((word, at) => (at === 3 ? "first" : at === 300 ? "second" : word));
   const found = between(before.join(" "), after.join(" "));
@@ -77,7 +77,7 @@ test("behind the excerpt the terms tell, and what the excerpt tells is not told 
   ]);
 });
 
-test("a quote within a term is read as it is written", () => {
+test("a quote within a term is read as written", () => {
   const before = [...wordsOf(150), "it's", ...wordsOf(20, "end")];
   const after = before.map((word) => (word === "it's" ? "o'clock" : word));
 
@@ -86,7 +86,7 @@ test("a quote within a term is read as it is written", () => {
   ]);
 });
 
-test("where a site lets nothing of its text be shown, or less than there is, no more is told", () => {
+test("no more is reported than a site allows to show of its text", () => {
   const [before, after] = [wordsOf(400).join(" "), wordsOf(400, "other").join(" ")];
   const shown = (text: string, most: number) => indexed(text, { excerpt: text.slice(0, most) });
 
@@ -96,7 +96,7 @@ test("where a site lets nothing of its text be shown, or less than there is, no 
   expect(parts).toEqual(["beginning"]);
 });
 
-test("whatever the texts are, what is kept stays small", () => {
+test("what is stored is small, whatever the texts", () => {
   const words = wordsOf(4000);
   const others: readonly (readonly string[])[] = [
     [...words].reverse(),
@@ -112,7 +112,7 @@ test("whatever the texts are, what is kept stays small", () => {
   }
 });
 
-test("in one line it is what wdiff writes", () => {
+test("in one line it looks like wdiff", () => {
   const found = between("A ticket costs 20 euro", "A ticket costs 25 euro");
   expect(differenceText(found!)).toBe("A ticket costs [-20-] {+25+} euro");
 });

@@ -31,7 +31,7 @@ function exploredWorld(): ExploredWorld {
   return new ExploredWorld(state);
 }
 
-it("has a median once thirty are measured, and says who crawls how many", async () => {
+it("has a median from thirty measurements on, and says who crawls how many", async () => {
   const figures = await countryFigures(exploredWorld(), new WorkTurns(clock));
 
   expect(

@@ -45,7 +45,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     await database?.close();
   });
 
-  it("every view fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
+  it("every view fits desktop and phone, and axe finds nothing serious, in light and dark", async () => {
     await site.withPage({ bypassCSP: true }, async (page) => {
       for (const [name, path] of Object.entries(pages)) {
         await page.goto(path, { waitUntil: "networkidle" });
@@ -55,7 +55,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     });
   });
 
-  it("without scripts a block of the map opens, and says who crawls what in it", async () => {
+  it("without scripts a block of the map opens and shows who crawls what in it", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/explore");
       await page.locator(".space-map a", { hasText: "0.0.0.0/4" }).first().click();
@@ -75,7 +75,9 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
   it("a country leads to its subnets at 400 px", async () => {
     await site.withPage({ viewport: { width: 400, height: 800 } }, async (page) => {
       await page.goto("/explore?view=countries");
-      expect(await page.locator("tr", { hasText: "Greece" }).first().textContent()).toContain("under 30 samples");
+      expect(await page.locator("tr", { hasText: "Greece" }).first().textContent()).toContain(
+        "under 30 samples",
+      );
       await page.getByRole("link", { name: "Greece", exact: true }).click();
 
       expect(await page.locator("tbody th").first().textContent()).toContain("1.2.0.0/16");
@@ -83,7 +85,7 @@ describe.skipIf(executable === null)("the explorer in a browser", { timeout: 90_
     });
   });
 
-  it("a waiting subnet is found by the link that others point here with", async () => {
+  it("a waiting subnet is found by the link from other pages", async () => {
     await site.withPage({}, async (page) => {
       await page.goto("/explore?state=waiting");
 

@@ -119,14 +119,14 @@ it.each([
   [{ minRttMs: "21" }, ["10.0.0.0/16", "10.0.1.0/24"]],
   [{ minLoad: "11" }, ["10.0.0.0/16"]],
   [{ at: "10.0.0.0/16" }, ["10.0.0.0/8", "10.0.0.0/16", "10.0.1.0/24"]],
-])("lists what %j leaves", async (query, expected) => {
+])("filters the list by %j", async (query, expected) => {
   const answer = await ask("list", query);
 
   expect(answer.subnets.map(({ range }) => range)).toEqual(expected);
   expect([answer.count, answer.isWholeCount]).toEqual([expected.length, true]);
 });
 
-it("pages through a list by address, and sorts it by what is asked", async () => {
+it("pages through a list by address and sorts it as asked", async () => {
   const first = await ask("list", { limit: "2" });
   const second = await ask("list", { limit: "2", after: first.next as string });
   const byLoad = await ask("list", { sort: "load", limit: "2" });
@@ -138,7 +138,7 @@ it("pages through a list by address, and sorts it by what is asked", async () =>
   expect([byRtt.count, byRtt.subnets.map(({ range }) => range)]).toEqual([2, ["10.0.0.0/16"]]);
 });
 
-it("shows a level of the tree, and pages through its children", async () => {
+it("shows a level of the tree and pages through its children", async () => {
   const level = await ask("tree", { at: "10.0.0.0/8", limit: "1" });
   const next = await ask("tree", { at: "10.0.0.0/8", limit: "1", after: level.next as string });
   const leaf = await ask("tree", { at: "10.0.1.77" });
@@ -159,7 +159,7 @@ it("shows a level of the tree, and pages through its children", async () => {
   });
 });
 
-it("draws who crawls what: each cell in the colour of whoever has most subnets there", async () => {
+it("draws each cell in the colour of the crawler with most subnets there", async () => {
   const root = await ask("map");
   const eight = await ask("map", { at: "10.0.0.0/9" });
 
@@ -187,7 +187,7 @@ it("draws who crawls what: each cell in the colour of whoever has most subnets t
 const areaOf = (path: string) =>
   [...path.matchAll(/h(\d+)v1/g)].reduce((sum, [, width]) => sum + Number(width), 0);
 
-it("says of each row of the tree who crawls it and what is below, a change included", async () => {
+it("shows for each row of the tree who crawls it and what is below, after a change too", async () => {
   const partsOf = async (at: string) =>
     (await ask("tree", { at })).children.map(({ range, crawledBy }) => [
       range,
@@ -212,11 +212,11 @@ it.each([
   [{ country: "Cyprus" }, "it is not a country code of two letters"],
   [{ holder: "x".repeat(300) }, "holder"],
   [{ after: "; drop table subnet" }, "after: ; drop table subnet is not"],
-])("says why %j cannot be asked", (query, words) => {
+])("says why %j is invalid", (query, words) => {
   expect(() => exploreQuestion(exploreInput.parse(query))).toThrow(words);
 });
 
-it("reads again what the database knows when it is asked for after a minute, beside the question", async () => {
+it("reads the database again after a minute, without delaying the question", async () => {
   await ask("map");
   expect(loadsRead).toBe(1);
   turns += 60_000;
@@ -225,7 +225,7 @@ it("reads again what the database knows when it is asked for after a minute, bes
   expect(loadsRead).toBe(2);
 });
 
-it("follows a delegation, with all that goes with it", async () => {
+it("follows a delegation with all its consequences", async () => {
   delegate(asSubnetId(1), berlin, 5);
   delegate(asSubnetId(5), athens, 9);
 
@@ -238,7 +238,7 @@ it("follows a delegation, with all that goes with it", async () => {
   );
 });
 
-it("draws a new registry generation in place of the old one, and what goes with a new decision in it", async () => {
+it("draws a new registry generation and the decisions in it", async () => {
   const facts = { parentId: null, holderId: null, country: null, registry: "arin" as const, name: "" };
   const subnets = ["30.0.0.0/8", "30.1.0.0/16"].map((range, index) => ({
     ...{ id: asSubnetId(11 + index), range: parseRange(range)!, ...facts },
@@ -253,7 +253,7 @@ it("draws a new registry generation in place of the old one, and what goes with 
   ]);
 });
 
-it("draws a cell in the colour of whoever crawls any of it", async () => {
+it("draws a cell in the colour of the only crawler in it", async () => {
   const facts = { parentId: null, holderId: null, country: null, registry: "arin" as const, name: "" };
   const subnets = ["40.0.0.0/8", "40.1.0.0/16"].map((range, index) => ({
     ...{ id: asSubnetId(21 + index), range: parseRange(range)!, ...facts },

@@ -16,7 +16,7 @@ function curve(order: number): Cell[] {
   ];
 }
 
-it.each([1, 2, 3, 6])("goes at order %i as the definition says", (order) => {
+it.each([1, 2, 3, 6])("matches the definition at order %i", (order) => {
   const cells = Array.from({ length: 4 ** order }, (_, index) => cellOfIndex(index, order));
 
   expect(cells).toEqual(curve(order));
@@ -32,6 +32,6 @@ it.each([
   ["2001:db8::1", "2001:db8::/115"],
   ["::/0", "2000::/3"],
   ["fe80::/10", "2000::/3"],
-])("%s is looked at in %s", (asked, square) => {
+])("%s is shown in %s", (asked, square) => {
   expect(blockText(squareHolding(parseRange(asked)!))).toBe(square);
 });

@@ -31,7 +31,7 @@ it.each([
   ["/api/explore?view=tree&at=1.2.0.0/16", "ExploreTree"],
   ["/api/explore?state=waiting", "ExploreList"],
   ["/api/explore?view=countries", "ExploreCountries"],
-])("%s answers as it is described", async (url, name) => {
+])("%s answers as described", async (url, name) => {
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
   const answer = await get(url);
@@ -40,7 +40,7 @@ it.each([
   expect(faultsOf(answer.json(), schemas[name]!, schemas)).toEqual([]);
 });
 
-it("sends a whole list as CSV, in which nothing is run by a spreadsheet", async () => {
+it("sends a whole list as CSV that no spreadsheet runs", async () => {
   await database.pool.query("update subnet set name = '=cmd()' where first_address = '5.6.0.0'");
   const { body, headers } = await get("/explore/subnets.csv");
 
@@ -59,14 +59,14 @@ it.each([
   "/explore?minRttMs=NaN",
   "/explore?after=<script>",
   "/explore/subnets.csv?state=lost",
-])("refuses %s in words", async (url) => {
+])("refuses %s with the reason", async (url) => {
   const answer = await get(url);
 
   expect(answer.statusCode).toBe(400);
   expect(answer.body).not.toContain("<script>alert");
 });
 
-it("needs no crawler, country or holder to exist, and shows that nothing is left", async () => {
+it("accepts unknown crawlers, countries and holders, and shows that nothing matches", async () => {
   const answer = await get("/api/explore?view=list&crawler=nobody%27s&holder=%25&country=ZZ");
 
   expect(answer.json()).toMatchObject({ subnets: [], count: 0 });

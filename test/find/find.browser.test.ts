@@ -36,7 +36,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
   const options = () => page.locator('.find-list [role="option"]');
   const isInBox = async () => (await page.evaluate("document.activeElement?.id")) === "find";
 
-  it("is reached by / and Ctrl-K, and / is a character where one types", async () => {
+  it("opens on / and Ctrl-K, and / is a character in fields", async () => {
     await page.keyboard.press("/");
     expect(await isInBox()).toBe(true);
     expect(await box().inputValue()).toBe("");
@@ -50,7 +50,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
     expect(await isInBox()).toBe(true);
   });
 
-  it("lists what it finds, says which one is meant, and goes there", async () => {
+  it("lists results, announces the selected one, and goes there", async () => {
     await box().fill("");
     await page.keyboard.type("athens");
     // The answer to the first letters lists it too, below others.
@@ -72,7 +72,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
     await page.waitForURL("**/crawlers/athens");
   });
 
-  it("is closed by Escape, keeps what was typed, and Enter alone leads to the page of it", async () => {
+  it("closes on Escape, keeps the text, and Enter alone opens its page", async () => {
     await page.keyboard.press("Control+k");
     await page.keyboard.type("nothing of that name");
     await options().first().waitFor();
@@ -85,7 +85,7 @@ describe.skipIf(executable === null)("the box, in a browser", { timeout: 90_000 
     expect(await page.locator("main h1").textContent()).toContain("nothing of that name");
   });
 
-  it("answers the latest question, however late an earlier one is answered", async () => {
+  it("shows the answer to the latest question, even if an earlier one comes later", async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;

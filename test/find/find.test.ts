@@ -32,7 +32,7 @@ const titles = ({ results }: FindAnswer, kind: string) =>
   results.filter((one) => one.kind === kind).map(({ title }) => title);
 
 describe("what is found", () => {
-  it("a crawler by a part of its name", async () => {
+  it("a crawler by part of its name", async () => {
     const part = await ask("ATH");
 
     expect(titles(part, "crawler")).toEqual(["athens"]);
@@ -44,7 +44,7 @@ describe("what is found", () => {
     });
   });
 
-  it("a host with those below its site", async () => {
+  it("a host and those below its site", async () => {
     expect(titles(await ask("www.example.org"), "host")).toEqual(["www.example.org"]);
     expect(titles(await ask("example.org"), "host").sort()).toEqual([
       "inside.example.org",
@@ -54,7 +54,7 @@ describe("what is found", () => {
     ]);
   });
 
-  it("a host by how its name begins, also as people read it", async () => {
+  it("a host by the beginning of its name, in Unicode too", async () => {
     await seedHost(database.pool, { host: "xn--fhre-0na.example" });
     await database.pool.query(
       `insert into site (host_hash, host, name, standing, channels, pages, urls, due_urls, counted_day, failed_days,
@@ -73,7 +73,7 @@ describe("what is found", () => {
     });
   });
 
-  it("who crawls a URL, an address or a range, whether or not anybody does", async () => {
+  it("who crawls a URL, an address or a range, even if nobody does", async () => {
     const who = async (q: string) =>
       (await ask(q)).results.filter(({ kind }) => kind === "who").map(({ href }) => href);
 
@@ -86,7 +86,7 @@ describe("what is found", () => {
     expect(await who("1.2.0.0/99")).toEqual([]);
   });
 
-  it("a setting by its label and by its name, and a page by what people do there", async () => {
+  it("a setting by label and name, and a page by its purpose", async () => {
     expect(titles(await ask("retention.fetchDays"), "setting")).toHaveLength(1);
     expect((await ask("retention.fetchDays")).results[0]).toMatchObject({
       kind: "setting",
@@ -97,7 +97,7 @@ describe("what is found", () => {
     expect(titles(await ask("import data"), "page")).toEqual(["Registry"]);
   });
 
-  it("exact names come first, then those that begin so, whose words begin so, that hold it", () => {
+  it("exact names come first, then names that begin with the text, have a word that does, or contain it", () => {
     const ranks = ["ams", "amsterdam", "new-ams-2", "miamsea", "athens"].map((name) => matchOf(name, "AMS"));
 
     expect(ranks).toEqual([0, 1, 2, 3, null]);
@@ -105,7 +105,7 @@ describe("what is found", () => {
     expect(matchOf("ＡＭＳ", "ams")).toBe(0);
   });
 
-  it("ten of a kind at most, and says that there are more", async () => {
+  it("ten of a kind at most, with a note that there are more", async () => {
     for (let at = 0; at < 12; at += 1) await seedHost(database.pool, { host: `h${at}.many.example.com` });
 
     const many = await ask("many.example.com");
@@ -114,7 +114,7 @@ describe("what is found", () => {
     expect(many.more).toEqual(["host"]);
   });
 
-  it("hostile questions are questions", async () => {
+  it("hostile questions like any others", async () => {
     for (const q of [
       "%",
       "_",
@@ -138,8 +138,8 @@ describe("what is found", () => {
   });
 });
 
-describe("for whom", () => {
-  it("whatever somebody finds, they may open", async () => {
+describe("what each person finds", () => {
+  it("they may open whatever they find", async () => {
     const people = {
       operator,
       staff: await signIn(database, "staff"),
@@ -167,7 +167,7 @@ describe("for whom", () => {
     expect(counts.staff).toBeGreaterThan(counts.partner!);
   });
 
-  it("a partner finds its own crawlers and no other, and no host", async () => {
+  it("a partner finds only its own crawlers, and no host", async () => {
     const partner = await signIn(database, "partner", { crawlers: ["athens"] });
 
     expect(titles(await ask("athens", partner), "crawler")).toEqual(["athens"]);

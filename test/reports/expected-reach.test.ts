@@ -39,14 +39,14 @@ const reachOf = (all: readonly Known[]) =>
 
 const india = (rttsMs: readonly number[]) => Array.from({ length: leastInPlace }, () => subnet("IN", rttsMs));
 
-describe("a crawler in a place that has none", () => {
-  it("is expected to be as near to its own subnets as crawlers are at home", () => {
+describe("a crawler in a place without one", () => {
+  it("is expected to be as near to its subnets as crawlers are at home", () => {
     const own = subnet("IN", [124]);
 
     expect(reachOf([own]).reachOf(own.piece)).toEqual([{ site: "country:IN", rttMs: 10, spreadMs: 2 }]);
   });
 
-  it("is expected at a neighbour that the same crawlers are as far from", () => {
+  it("is expected to reach a neighbour at the same distance from the same crawlers", () => {
     const neighbour = subnet("PK", [121, 82]);
     const all = [...india([120, 80]), neighbour];
 
@@ -59,7 +59,7 @@ describe("a crawler in a place that has none", () => {
     expect(reach.rttMs).toBeGreaterThan(80);
   });
 
-  it("is not expected nearer where a crawler's distances differ by as much as is waited for now", () => {
+  it("is not expected to be nearer where one crawler's distances vary by as much as today's RTT", () => {
     const elsewhere = subnet("BR", [60, 30]);
 
     const sites = reachOf([...india([200, 180]), elsewhere])
@@ -69,7 +69,7 @@ describe("a crawler in a place that has none", () => {
     expect(sites).toEqual(["country:BR"]);
   });
 
-  it("is nowhere expected from one measurement, nor from an outlier among several", () => {
+  it("is expected nowhere from one measurement or an outlier among several", () => {
     const neighbour = subnet("PK", [121]);
     const outlier = [...india([120]).slice(1), subnet("IN", [900])];
 
@@ -81,21 +81,21 @@ describe("a crawler in a place that has none", () => {
     ).toContain("country:IN");
   });
 
-  it("does not serve as its own what is measured far from the middle of its place", () => {
+  it("does not count what is far from the middle of its place as its own", () => {
     const all = [...india([120]), subnet("IN", [200])];
 
     expect(reachOf(all).reachOf(all.at(-1)!.piece)).toEqual([{ site: "country:IN", rttMs: 80, spreadMs: 2 }]);
   });
 });
 
-it("a holder's network is a place where a country has a crawler already, once enough of it was measured", () => {
+it("a holder's network is a place where its country has a crawler, once enough of it is measured", () => {
   const own = Array.from({ length: leastInPlace }, () => subnet("GR", [90], { holder: 7 }));
 
   expect(reachOf(own).reachOf(own[0]!.piece)).toEqual([{ site: "holder:7", rttMs: 10, spreadMs: 2 }]);
   expect(reachOf(own.slice(1)).places).toEqual([]);
 });
 
-it("the second place is chosen beside the first: what that serves is not saved again", () => {
+it("the second place is chosen with the first in place: nothing is saved twice", () => {
   const all = [...india([120]), ...Array.from({ length: 5 }, () => subnet("BR", [60], { pages: 15 }))];
   const { chosen } = adviseSites(
     {

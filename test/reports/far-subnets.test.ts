@@ -66,8 +66,8 @@ function distancesOf(
 /** Thirty subnets of Greece that athens reaches in 12 ms: enough to expect as much elsewhere. */
 const home = Array.from({ length: 30 }, (_, at) => piece(100 + at, 12));
 
-describe("a subnet is served badly", () => {
-  it("where its country has no crawler, and one there would be as near as crawlers are at home", () => {
+describe("a subnet is badly served", () => {
+  it("where its country has no crawler and one there would be as near as crawlers are at home", () => {
     const far = farOf([...home, piece(1, 124, { country: "IN", pagesPerDay: 3400 })]);
 
     expect(far).toEqual([
@@ -78,7 +78,7 @@ describe("a subnet is served badly", () => {
     ]);
   });
 
-  it("but nothing is expected of fewer than thirty measured at home", () => {
+  it("but nothing is expected from fewer than thirty measured at home", () => {
     expect(farOf([...home.slice(1), piece(1, 124, { country: "IN" })])).toEqual([]);
   });
 
@@ -89,7 +89,7 @@ describe("a subnet is served badly", () => {
     expect(far?.words).toBe("berlin measured 9.00 ms: probe this subnet again");
   });
 
-  it("and it says when that crawler is away, has no room, or may not", () => {
+  it("with a note when that crawler is away, full, or not allowed", () => {
     const rtts = [measured(1, 2, 9)];
     const away = farOf([piece(1, 50)], { rtts, crawlers: [athens, { ...berlin, state: "offline" }] });
     const full = farOf([piece(1, 50, { isDisplaced: true })], { rtts });
@@ -106,7 +106,7 @@ describe("a subnet is served badly", () => {
     });
   });
 
-  it("where the nearest by prediction was not asked, since its partner denies the range", () => {
+  it("where the nearest by prediction was not asked because its partner denies the range", () => {
     // tokyo measured 200 ms too: as berlin and athens are equally far from it, only athens' 60 ms counts: 20 to 100 ms.
     const pieces = [piece(1, 60, { crawlerId: asCrawlerId(3) })];
     const far = farOf(pieces, { rtts: [measured(1, 1, 12)], denies: (crawlerId) => crawlerId === 1 });
@@ -114,7 +114,7 @@ describe("a subnet is served badly", () => {
     expect(far[0]).toMatchObject({ type: "denied", savesMs: 48 });
   });
 
-  it("where others of its holder are reached sooner, with how long ago it was measured", () => {
+  it("where others of its holder are nearer, with the age of its measurement", () => {
     const ofHolder = { holderId: asHolderId(7), country: null };
     const near = Array.from({ length: 4 }, (_, at) => piece(10 + at, 8, ofHolder));
     const decidedAt = new Date("2025-12-11T12:00:00Z");
@@ -126,7 +126,7 @@ describe("a subnet is served badly", () => {
     );
   });
 
-  it("in the order of pages a day times what is saved, and never for less than 10 ms", () => {
+  it("ordered by pages a day times the saving, and never for less than 10 ms", () => {
     const pieces = [piece(1, 30, { pagesPerDay: 100 }), piece(2, 100, { pagesPerDay: 50 }), piece(3, 18)];
     const rtts = [measured(1, 2, 10), measured(2, 2, 10), measured(3, 2, 10)];
 
@@ -138,7 +138,7 @@ describe("a subnet is served badly", () => {
 });
 
 describe("a crawler would be missed", () => {
-  it("by the pages of a day times how much farther the next nearest is, as measured", () => {
+  it("by pages a day times the measured extra distance of the next nearest", () => {
     const pieces = [
       piece(1, 10, { pagesPerDay: 100 }),
       piece(2, 20, { pagesPerDay: 300 }),
@@ -164,7 +164,7 @@ describe("a crawler would be missed", () => {
     ]);
   });
 
-  it("as predicted where it was not measured, with how far off that may be", () => {
+  it("as predicted where it was not measured, with the likely error", () => {
     const pieces = [piece(1, 10)].filter(isMeasuredPiece);
     const [missed] = missedCrawlers(pieces, [athens, berlin], distancesOf(pieces, [athens, berlin], []));
 
@@ -172,7 +172,7 @@ describe("a crawler would be missed", () => {
     expect(missed).toMatchObject({ lostMsPages: 300, measuredPages: 0, predictedPages: 10, spreadMs: 13 });
   });
 
-  it("and where nobody else is known, says so in place of a number", () => {
+  it("with a statement instead of a number where no other crawler is known", () => {
     const pieces = [piece(1, 10)].filter(isMeasuredPiece);
     const [missed] = missedCrawlers(pieces, [athens], distancesOf(pieces, [athens], []));
 

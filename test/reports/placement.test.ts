@@ -9,7 +9,7 @@ const load = (pagesPerDay: number, rttMs: number, reach: Record<string, number>)
   reach: Object.entries(reach).map(([site, ms]) => ({ site, rttMs: ms })),
 });
 
-it("the site that saves most comes first, with what it serves and from how much nearer", () => {
+it("the site that saves most comes first, with what it serves and how much nearer it is", () => {
   const [first, ...others] = chooseSites([load(100, 50, { GR: 10 }), load(10, 200, { IN: 20 })], { most: 5 });
 
   // 100 × 40 against 10 × 180.
@@ -23,7 +23,7 @@ it("the site that saves most comes first, with what it serves and from how much 
   expect(others.map(({ site, savedMsPages }) => [site, savedMsPages])).toEqual([["IN", 1800]]);
 });
 
-it("the second is reckoned beside the first: what that serves already is not saved again", () => {
+it("the second is chosen with the first in place: nothing is saved twice", () => {
   const loads = [load(100, 100, { A: 10, B: 12 }), load(40, 100, { B: 20 }), load(30, 100, { C: 10 })];
 
   const chosen = chooseSites(loads, { most: 3 });
@@ -36,13 +36,13 @@ it("the second is reckoned beside the first: what that serves already is not sav
   ]);
 });
 
-it("nobody is placed where nothing is saved, and no more than asked for", () => {
+it("no crawler is placed where nothing is saved, and no more than asked for", () => {
   expect(chooseSites([load(100, 10, { A: 10, B: 30 })], { most: 3 })).toEqual([]);
   expect(chooseSites([], { most: 3 })).toEqual([]);
   expect(chooseSites([load(1, 100, { A: 1 }), load(1, 100, { B: 1 })], { most: 1 })).toHaveLength(1);
 });
 
-it("chooses as trying every site at every step would", () => {
+it("chooses what trying every site at every step would", () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = seededRandom(seed);
   const sites = ["A", "B", "C", "D", "E", "F"];

@@ -190,7 +190,7 @@ async function seedIndia(pool: Pool): Promise<void> {
 
 afterAll(async () => await app?.close());
 
-it("are twenty, each with a page, a command and at most three steps", () => {
+it("number twenty, each with a page, a command and at most three steps", () => {
   expect(questions.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
   for (const { words, steps } of questions) expect(steps, words).toBeLessThanOrEqual(3);
 });
@@ -208,7 +208,7 @@ it("are each answered by their page, and by the same address below /api/ as JSON
   }
 });
 
-it("have commands that are there, with the options that are named", async () => {
+it("have commands that exist, with the options named", async () => {
   for (const { number, command } of questions) {
     let at = await loadedProgram(command[0]);
     for (const word of command) {

@@ -87,7 +87,7 @@ async function csv(path: string): Promise<string[]> {
 }
 
 describe("organisations", () => {
-  it("have what lies with them, by pages, with their share", async () => {
+  it("have their hosts and pages, by pages, with their share", async () => {
     const report = await json("/reports/organisations");
 
     // India 340; 30 × 2 of Greece and www with 1 are Example Web Ltd's.
@@ -129,8 +129,8 @@ describe("organisations", () => {
   });
 });
 
-describe("subnets that are served badly", () => {
-  it("come with what would help, in the order of what that would save", async () => {
+describe("badly served subnets", () => {
+  it("are listed with what would help, by the saving", async () => {
     const report = await json("/reports/subnets");
 
     expect(report.lines).toEqual([
@@ -153,7 +153,7 @@ describe("subnets that are served badly", () => {
 });
 
 describe("crawlers that would be missed", () => {
-  it("come with what would be lost without them, and how sure that is", async () => {
+  it("are listed with the loss without them and its certainty", async () => {
     const { lines } = await json("/reports/crawlers");
 
     expect(lines.map((line: { crawler: string }) => line.crawler)).toEqual(["athens", "tokyo"]);
@@ -168,7 +168,7 @@ describe("crawlers that would be missed", () => {
     expect(await page("/reports/crawlers")).toContain("99 % measured, 1 % predicted");
   });
 
-  it("of ten thousand the first hundred are listed", async () => {
+  it("are listed up to the first hundred of ten thousand", async () => {
     await database.pool.query(`
       insert into crawler (name, country, state)
       select 'many-' || n, 'US', 'online' from generate_series(1, 9997) n`);
@@ -185,7 +185,7 @@ describe("crawlers that would be missed", () => {
 });
 
 describe("placement", () => {
-  it("says where one more crawler saves most, and from what it expects that", async () => {
+  it("says where one more crawler saves most, and what it bases that on", async () => {
     const report = await json("/reports/placement");
 
     expect(report.lines).toEqual([
@@ -203,7 +203,7 @@ describe("placement", () => {
     );
   });
 
-  it("expects nothing of too few", async () => {
+  it("expects nothing from too few measurements", async () => {
     await database.pool.query(
       "update delegation set rtt_ms = null where subnet_id = (select subnet_id from subnet where name = 'GREEK-1')",
     );
@@ -227,7 +227,7 @@ it("commands end with 3 where there is nothing to report, and with 2 on wrong us
 });
 
 describe("coverage", () => {
-  it("says what to do while nothing was counted", async () => {
+  it("says what to do before the first count", async () => {
     expect(await page("/reports/coverage")).toContain("Nothing was counted yet.");
   });
 
@@ -259,7 +259,7 @@ describe("coverage", () => {
     expect((await csv("/reports/coverage"))[1]).toBe("IN,1,340,0.625,0.875,5000000,40");
   });
 
-  it("of an earlier day stays as it was, and what was counted twice counts once", async () => {
+  it("of an earlier day stays as it was, and a second count replaces the first", async () => {
     const tomorrow = new Date(worldNow.getTime() + 86_400_000);
     await database.pool.query("update frontier_host set language = 'fr' where host = 'india.example'");
     await database.pool.query("update site_upkeep set finished_at = '2026-01-01T00:00:00Z'");
@@ -283,14 +283,14 @@ describe("coverage", () => {
     expect(countries.map(({ key }: { key: string }) => key)).toEqual(["IN"]);
   });
 
-  it("says what is no day and no country", async () => {
+  it("refuses invalid days and countries", async () => {
     const { statusCode, body } = await app.inject({ url: "/api/reports/coverage?day=2026-02-31" });
     expect([statusCode, body]).toEqual([400, expect.stringContaining("2026-02-31: not a day")]);
     expect((await app.inject({ url: "/api/reports/coverage?country=%3Cb%3E" })).statusCode).toBe(400);
   });
 });
 
-it("names of others are never markup, and long ones break", async () => {
+it("foreign names are escaped, and long ones wrap", async () => {
   const hostile = `<img src=x onerror=alert(1)> ‮ ${"ש".repeat(2000)}`;
   await database.pool.query("update holder set name = $1 where handle = 'ORG-EX1-AP'", [hostile]);
   const fresh = webServer(database, { parts: await everyPart(database) });
@@ -303,7 +303,7 @@ it("names of others are never markup, and long ones break", async () => {
   await database.pool.query("update holder set name = 'Example Networks' where handle = 'ORG-EX1-AP'");
 });
 
-it("a browser is told at once that a large crawl is being counted", async () => {
+it("a browser learns at once that a large crawl is being counted", async () => {
   const never = () => new Promise<never>(() => {});
   const reads = createReportReads(database.pool, () => 7);
   const routes = addOperations(reportOperations, { reads, crawl: never, organisations: never });
@@ -317,7 +317,7 @@ it("a browser is told at once that a large crawl is being counted", async () => 
 });
 
 // Issue 41: counted ten seconds after the start over an empty list, and not again for an hour.
-it("coverage is counted soon while nothing or little is there, and hourly later", async () => {
+it("coverage is counted soon while there is little, and hourly later", async () => {
   const empty = await testDatabase();
   const duties: { everyMs: () => number; work: () => Promise<void> }[] = [];
   const timekeeper = {

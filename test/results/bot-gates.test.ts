@@ -61,7 +61,7 @@ async function visit(at: Date, given: Readonly<Record<string, Shipped>>): Promis
   return leases.flatMap((lease) => lease.urls.map(({ url }) => url));
 }
 
-test("a page that was read before stays with its text, links and validators, and no change is told", async () => {
+test("a page read before keeps its text, links and validators, and no change is reported", async () => {
   await visit(noon, { [first]: good([second, "http://b.example/"]), [second]: good() });
   const [before, linksBefore, url] = [await pages(), await links(), await world.urlRow(first)];
   await world.pool.query("truncate page_change_inbox");
@@ -106,13 +106,13 @@ test("the host rests for a day, doubling to two weeks, and is then asked for one
   expect((await world.hostRow("a.example"))!.challenged_since).toEqual(noon);
 });
 
-test("several challenges before the rest is over are one try, in one batch or in two", async () => {
+test("several challenges during the rest are one try, in one batch or in two", async () => {
   await visit(noon, { [first]: gate(), [second]: gate({ provider: "datadome" }) });
 
   expect(await rest()).toEqual({ daysLeft: 1, tries: 1, provider: "datadome" });
 });
 
-test("a page that comes as it is ends the rest, and the host is crawled as before", async () => {
+test("a normal page ends the rest, and the host is crawled as before", async () => {
   await visit(noon, { [first]: gate() });
   await visit(days(1), { [second]: gate() });
 
@@ -123,7 +123,7 @@ test("a page that comes as it is ends the rest, and the host is crawled as befor
   expect(leased).toEqual([first, second]);
 });
 
-test("a gate before one URL of a host whose other pages come waits by itself", async () => {
+test("a gate before one URL of a host that serves its other pages delays that URL only", async () => {
   await visit(noon, { [first]: gate(), [second]: good() });
 
   expect(await rest()).toMatchObject({ tries: null });
@@ -132,7 +132,7 @@ test("a gate before one URL of a host whose other pages come waits by itself", a
   expect((await world.urlRow(first))!.next_fetch_at).toEqual(days(3));
 });
 
-test("what gates let through, and errors that may be theirs, do not open a gate", async () => {
+test("answers let through by gates, and errors that may be theirs, do not open a gate", async () => {
   const passing: readonly (readonly [string, Shipped])[] = [
     ["a redirect to https", { outcome: { type: "redirected", status: 301, location: "https://a.example/" } }],
     ["an image", { outcome: { type: "unsupported", status: 200, contentType: "image/png" } }],
@@ -148,7 +148,7 @@ test("what gates let through, and errors that may be theirs, do not open a gate"
   }
 });
 
-test("robots.txt behind a gate makes the host rest, and leaves its pages", async () => {
+test("robots.txt behind a gate makes the host rest and keeps its pages", async () => {
   await visit(noon, { [first]: good(), [second]: good() });
   const before = await pages();
   const robots: RobotsReport = { state: "unreachable", crawlDelaySeconds: null, sitemaps: [] };
@@ -161,7 +161,7 @@ test("robots.txt behind a gate makes the host rest, and leaves its pages", async
   });
 });
 
-test("validators of an error do not take the place of the page's", async () => {
+test("validators of an error do not replace the page's", async () => {
   await visit(noon, { [first]: good() });
 
   await visit(days(8), { [first]: error(403) });
@@ -169,7 +169,7 @@ test("validators of an error do not take the place of the page's", async () => {
   expect((await world.urlRow(first))!.etag).toBe('"1"');
 });
 
-test("to a coordinator of an earlier release a challenge is a failure, which keeps the page", async () => {
+test("an earlier release takes a challenge for a failure, which keeps the page", async () => {
   await visit(noon, { [first]: good() });
   const before = await pages();
   const { challenge: _, ...outcome } = gate().outcome as FetchOutcome & { challenge: Challenge };

@@ -45,7 +45,7 @@ async function counts(): Promise<Record<string, number>> {
 const keep = async (now: Date, keepDays = 5): Promise<KeptFetchDays | null> =>
   await keepFetchDays(database.pool, { keepDays, now });
 
-it("makes today and three days ahead, once, and each fetch lies in its day", async () => {
+it("makes today and three days ahead, once, and each fetch is in its day", async () => {
   const first = await keep(noon);
   const again = await keep(noon);
   await fetched(new Date("2031-03-10T00:00:00Z"), new Date("2031-03-10T23:59:59.999Z"), daysAfter(1));
@@ -57,7 +57,7 @@ it("makes today and three days ahead, once, and each fetch lies in its day", asy
   expect(await counts()).toEqual({ page_fetch_20310310: 2, page_fetch_20310311: 1 });
 });
 
-it("drops a day when its last fetch is older than fetches are kept, and no earlier", async () => {
+it("drops a day only when its last fetch is older than fetches are kept", async () => {
   await keep(noon);
   await fetched(noon);
 
@@ -71,7 +71,7 @@ it("drops a day when its last fetch is older than fetches are kept, and no earli
   expect(await counts()).toEqual({});
 });
 
-it("takes results when nobody made days for weeks, and moves them into their days at the next turn", async () => {
+it("accepts results after weeks without new days, and moves them into their days next time", async () => {
   await keep(noon);
   await fetched(daysAfter(20), daysAfter(20), daysAfter(21));
   const waiting = await counts();
@@ -84,7 +84,7 @@ it("takes results when nobody made days for weeks, and moves them into their day
   expect(await counts()).toEqual({ page_fetch_20310330: 2, page_fetch_20310331: 1 });
 });
 
-it("keeps what a clock that was ahead wrote until its day comes, and lets go what is too old for a day", async () => {
+it("keeps fetches from a fast clock until their day comes, and drops those too old for a day", async () => {
   await keep(noon);
   await fetched(daysAfter(400), daysAfter(-1), daysAfter(-30), new Date("1970-01-01T00:00:00Z"));
 
@@ -97,7 +97,7 @@ it("keeps what a clock that was ahead wrote until its day comes, and lets go wha
   expect(await counts()).toEqual({ page_fetch_20310309: 1, page_fetch_20320413: 1 });
 });
 
-it("goes on when the clock jumps a day ahead and back", async () => {
+it("continues when the clock jumps a day ahead and back", async () => {
   await keep(noon);
   await keep(daysAfter(1));
   await fetched(daysAfter(1));
@@ -107,7 +107,7 @@ it("goes on when the clock jumps a day ahead and back", async () => {
   expect(await counts()).toEqual({ page_fetch_20310310: 1, page_fetch_20310311: 1 });
 });
 
-it("is done by one of two coordinators while results come in, and none of these fails or is lost", async () => {
+it("is done by one of two coordinators while results come in, none of which fails or is lost", async () => {
   await fetched(...Array.from({ length: 200 }, (_, at) => daysAfter((at % 4) - 1)));
   const writing = Array.from({ length: 40 }, async (_, at) => await fetched(daysAfter((at % 5) - 1)));
 
@@ -121,7 +121,7 @@ it("is done by one of two coordinators while results come in, and none of these 
   expect(Object.values(counted).reduce((sum, rows) => sum + rows, 0)).toBe(240);
 });
 
-it("a fetch that is written while its day is made waits, and lies in its day", async () => {
+it("a fetch written while its day is made waits and is in its day", async () => {
   await fetched(noon);
   const reader = await database.pool.connect();
   await reader.query("begin; select count(*) from page_fetch_default");
@@ -144,7 +144,7 @@ it("a fetch that is written while its day is made waits, and lies in its day", a
   expect(await counts()).toEqual({ page_fetch_20310310: 2 });
 });
 
-it("gives way where a reader holds the table, and does it at the next turn", async () => {
+it("yields to a reader of the table, and succeeds next time", async () => {
   await keep(noon);
   await fetched(noon);
   const reader = await database.pool.connect();
@@ -158,7 +158,7 @@ it("gives way where a reader holds the table, and does it at the next turn", asy
   expect(await counts()).toEqual({});
 });
 
-it("a copy of the database has the days of its source", async () => {
+it("a copy of the database has its source's days", async () => {
   await keep(noon);
   await fetched(noon, daysAfter(1), daysAfter(50));
   const copy = await openServerDatabase({ databaseUrl: database.url, schema: "copied_days" });
@@ -175,7 +175,7 @@ it("a copy of the database has the days of its source", async () => {
   }
 }, 120_000);
 
-it("fetches from before there were days stay as they are until the last of them is old", async () => {
+it("fetches from before there were days stay until the last of them is old", async () => {
   const old = await openServerDatabase({ databaseUrl: database.url, schema: "old_days" });
   try {
     await migrate(old);

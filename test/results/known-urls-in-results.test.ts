@@ -41,8 +41,8 @@ async function visit(
 const urls = async () =>
   (await world.rows<{ url: string }>("select url from frontier_url order by url")).map(({ url }) => url);
 
-describe("URLs that results name again", () => {
-  it("are known once they are in the frontier, of the page's own host and of others", async () => {
+describe("known URLs in results", () => {
+  it("are remembered once they are in the frontier, on the page's own host and on others", async () => {
     const crawlerId = await world.delegatedHost("north", root);
     const known = new KnownUrls(1024);
 
@@ -52,7 +52,7 @@ describe("URLs that results name again", () => {
     expect([near, far].map((url) => known.has(keyOf(url).urlHash, noon))).toEqual([true, true]);
   });
 
-  it("come back within an hour where their rows went meanwhile", async () => {
+  it("are added again within an hour if their rows were deleted", async () => {
     const crawlerId = await world.delegatedHost("north", root);
     const known = new KnownUrls(1024);
     await visit(crawlerId, known, { at: noon, sequence: 1 });
@@ -66,7 +66,7 @@ describe("URLs that results name again", () => {
     expect(await urls()).toEqual([root, near, far]);
   });
 
-  it("that had no room are not known, and come in as soon as there is some", async () => {
+  it("are not remembered while there is no room for them, and enter as soon as there is", async () => {
     const crawlerId = await world.delegatedHost("north", root);
     const known = new KnownUrls(1024);
     await visit(crawlerId, known, { at: noon, sequence: 1, pagesPerHost: 1 });
@@ -78,7 +78,7 @@ describe("URLs that results name again", () => {
     expect(await urls()).toEqual([root, near, far]);
   });
 
-  it("have their links counted all the same", async () => {
+  it("still have their links counted", async () => {
     const crawlerId = await world.delegatedHost("north", root);
     const known = new KnownUrls(1024);
     await visit(crawlerId, known, { at: noon, sequence: 1 });

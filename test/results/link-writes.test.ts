@@ -1,11 +1,11 @@
 /** What random visits leave in the web graph equals a count from scratch. */
 import { describe, expect, it } from "vitest";
 import { changeRatio } from "#coordinator/crawl/results/link-writes";
+import { namedUrls } from "#coordinator/crawl/results/take-results";
+import type { HostHash, UrlHash } from "#core/ids";
 import { seededRandom } from "#core/random";
 import type { FetchOutcome } from "#protocol/result";
 import { arrivedResult, keyOf, noon, storeWorld, type World } from "../support/store-world.ts";
-import type { HostHash, UrlHash } from "#core/ids";
-import { namedUrls } from "#coordinator/crawl/results/take-results";
 
 const world = storeWorld();
 
@@ -77,7 +77,7 @@ describe("after many visits that find random links, errors, redirects and nothin
 });
 
 describe("the links of a visit", () => {
-  it("are those of the visit that came last, though the clock jumped back before it", async () => {
+  it("are those of the latest visit, even if the clock jumped back before it", async () => {
     const crawlerId = await world.delegatedHost("north", root);
     await visitAll(crawlerId, 9, () => ({ links: targets.slice(0, 3) }));
     await world.pool.query("update frontier_url set next_fetch_at = $1", [noon]);
@@ -122,7 +122,7 @@ const links = (...urls: number[]) =>
   urls.map((url) => ({ hostHash: "1" as HostHash, urlHash: `${url}` as UrlHash }));
 
 describe("the change ratio", () => {
-  it("is the share of links that two visits do not have in common, as the thesis' text says", () => {
+  it("is the share of links that two visits do not share, as in the thesis", () => {
     expect(changeRatio(links(1, 2, 3), links(1, 2, 3))).toBe(0);
     expect(changeRatio(links(1, 2, 3), links(2, 3, 4))).toBe(0.5);
     expect(changeRatio(links(1, 2), links(3, 4))).toBe(1);
@@ -133,14 +133,14 @@ describe("the change ratio", () => {
     expect(changeRatio([], [])).toBe(1);
   });
 
-  it("counts a link once however often the page has it", () => {
+  it("counts a repeated link once", () => {
     expect(changeRatio(links(1, 1, 1, 2), links(1, 2, 2))).toBe(0);
   });
 });
 
 // Which of the URLs that a result names are to be fetched, where links were asked for their type.
 
-it("a link whose type no crawler reads stays a link, and is not to be fetched", () => {
+it("a link of a type that no crawler reads is kept but not fetched", () => {
   const page = "http://a.example/";
   const links = [
     { url: `${page}film`, anchor: "film", nofollow: false, contentType: "video/mp4" },

@@ -39,7 +39,7 @@ const duplicates = async () =>
 const bands = async () => (await world.rows<{ n: number }>("select count(*)::int n from text_band"))[0]?.n;
 
 describe("a page that is stored", () => {
-  it("is held against all others: nearly the same up to three bits, wherever they lie", async () => {
+  it("is compared with all others: nearly the same up to three bits, wherever they are", async () => {
     await shipped(
       ["a", original],
       ["same", near()],
@@ -53,7 +53,7 @@ describe("a page that is stored", () => {
     expect(await bands()).toBe(3 * 4);
   });
 
-  it("is held against those of its own batch too", async () => {
+  it("is compared with those of its own batch, too", async () => {
     const north = await world.delegatedHost("north", urlOf("a"), urlOf("b"), urlOf("c"));
 
     await world.ship(
@@ -65,7 +65,7 @@ describe("a page that is stored", () => {
     expect(await duplicates()).toEqual({ a: null, b: "a", c: null });
   });
 
-  it("is left alone where its text is short, of another length, or empty", async () => {
+  it("is not grouped when its text is short, of another length, or empty", async () => {
     await shipped(
       ["a", original],
       ["short", { ...near(), words: 49 }],
@@ -77,7 +77,7 @@ describe("a page that is stored", () => {
     expect(await duplicates()).toEqual({ a: null, short: null, longer: null, zero: null, nought: null });
   });
 
-  it("goes with what its crawler says of its own host, though the simhashes are further apart", async () => {
+  it("follows its crawler about pages of the same host, even if the simhashes are further apart", async () => {
     const north = await shipped(["a", original]);
     await world.ship(north, { [urlOf("a")]: { page: original, links: [`${urlOf("a")}print`] } }, days(7));
     const page = { ...text(9), nearDuplicateOf: urlOf("a") };
@@ -90,7 +90,7 @@ describe("a page that is stored", () => {
     ]);
   });
 
-  it("keeps its place as long as its text is the same", async () => {
+  it("keeps its group as long as its text is the same", async () => {
     const north = await shipped(["a", original], ["b", near(1)]);
 
     await world.ship(north, { [urlOf("a")]: { page: original }, [urlOf("b")]: { page: near(1) } }, days(7));
@@ -100,7 +100,7 @@ describe("a page that is stored", () => {
     expect(await bands()).toBe(4);
   });
 
-  it("makes room for an heir when the first of the group gets another text or goes", async () => {
+  it("is replaced as the first of its group when it changes its text or goes", async () => {
     const north = await shipped(["a", original], ["b", near(1)], ["c", near(2)]);
 
     await world.ship(north, { [urlOf("a")]: { page: text(5) } }, days(7));
@@ -119,7 +119,7 @@ describe("a page that is stored", () => {
     expect(await bands()).toBe(2 * 4);
   });
 
-  it("costs no more when a flood of the same text arrives", async () => {
+  it("costs no more in a flood of the same text", async () => {
     const hosts = Array.from({ length: 300 }, (_, index) => `h${index}`);
     const north = await world.delegatedHost("north", ...hosts.map(urlOf));
 
@@ -146,7 +146,7 @@ describe("search", () => {
   const found = async (words: string) =>
     (await find(words)).pages.map(({ host, alike }) => [host.split(".")[0], alike]);
 
-  it("shows one page of a group, the first that had the text, and says how many are like it", async () => {
+  it("shows one page of a group, the first that had the text, and counts the others", async () => {
     await shipped(
       ["a", { ...original, lexemes: "'ferri':9" }],
       ["b", { ...near(1), lexemes: "'ferri':1A,2A,3A" }],
@@ -164,13 +164,13 @@ describe("search", () => {
     expect([answer.total, answer.pages.length]).toEqual([2, 2]);
   });
 
-  it("shows another of the group where the first does not have the words", async () => {
+  it("shows another page of the group where the first lacks the words", async () => {
     await shipped(["a", { ...original, lexemes: "'ship':1" }], ["b", { ...near(1), lexemes: "'ferri':1" }]);
 
     expect(await found("ferries")).toEqual([["b", 0]]);
   });
 
-  it("shows each page whose text is too short to be compared", async () => {
+  it("shows each page whose text is too short to compare", async () => {
     await shipped(["a", { words: 2, lexemes: "'ferri':1" }], ["b", { words: 2, lexemes: "'ferri':1" }]);
 
     expect(await found("ferries")).toHaveLength(2);

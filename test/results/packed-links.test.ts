@@ -64,7 +64,7 @@ describe("packed links", () => {
     );
   });
 
-  it("are found by where they lead to, from pages of the same host and of others", async () => {
+  it("are found by their target, from pages of the same host and of others", async () => {
     for (const target of pages) {
       const { rows } = await database.pool.query<{
         host: HostHash;
@@ -89,7 +89,7 @@ describe("packed links", () => {
     }
   });
 
-  it("are found by where they lead to no further than asked for", async () => {
+  it("are found by their target up to the limit", async () => {
     const target = pages.reduce((a, b) => (linking(a) >= linking(b) ? a : b));
 
     const { rowCount } = await database.pool.query(
@@ -101,7 +101,7 @@ describe("packed links", () => {
     expect(rowCount).toBe(3);
   });
 
-  it("have one digest for what is the same, and another for whatever differs", () => {
+  it("have the same digest exactly when they are the same", () => {
     const page = { hostHash: pages[0]!.hostHash };
     const given = pages.slice(0, 20).map((to) => ({ ...to, anchor: "words", nofollow: false }));
     const digest = (changed: typeof given) => packOutLinks(page, changed).digest;

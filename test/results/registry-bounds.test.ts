@@ -62,7 +62,7 @@ function bySubnet(leases: readonly Lease[]): Record<string, number> {
 }
 
 describe("a subnet with very many hosts that are due longest", () => {
-  it("gets a quarter of a request while other subnets have something due, and all of it when they have not", async () => {
+  it("gets a quarter of a request while other subnets have work due, and all of it otherwise", async () => {
     const north = await world.crawler("north");
     await subnetOf(north, 1, 2500, 900);
     for (const number of [2, 3, 4, 5]) await subnetOf(north, number, 4, 10);
@@ -74,7 +74,7 @@ describe("a subnet with very many hosts that are due longest", () => {
     expect(second).toEqual({ n1: 19, n5: 1 });
   });
 
-  it("gets five of twenty hosts when they are asked for one by one", async () => {
+  it("gets five of twenty hosts when they are requested one by one", async () => {
     const north = await world.crawler("north");
     await subnetOf(north, 1, 40, 900);
     for (const number of [2, 3, 4, 5]) await subnetOf(north, number, 9, 10);
@@ -86,7 +86,7 @@ describe("a subnet with very many hosts that are due longest", () => {
     expect(leases).toHaveLength(24);
   });
 
-  it("of another crawler keeps nobody from its own, however many subnets that one has", async () => {
+  it("of another crawler delays nobody else's, however many subnets that one has", async () => {
     const [north, south] = [await world.crawler("north"), await world.crawler("south")];
     await subnetOf(north, 1, 2500, 900);
     for (let number = 2; number < 90; number++) await subnetOf(south, number, number === 70 ? 3 : 0, 10);
@@ -134,7 +134,7 @@ describe("two coordinators at once", () => {
 });
 
 describe("a page with a million links", () => {
-  it("brings in what its host's budget allows, holds a thousand, and the rest is counted", async () => {
+  it("adds what its host's budget allows, keeps a thousand links, and counts the rest", async () => {
     const north = await world.delegatedHost("north", root);
     const links = Array.from({ length: 1_000_000 }, (_, i) => `<a href=${i}>`).join("");
     // A body is read to 5 MB (migrating-crawler/fetch).
@@ -200,7 +200,7 @@ describe("a page with a million links", () => {
 describe("a clock that jumps", () => {
   const hour = 3600;
 
-  it("back leases nothing twice and ends no lease, and what came due later waits", async () => {
+  it("back leases nothing twice and ends no lease, and URLs due later wait", async () => {
     const north = await world.delegatedHost("north", root);
     await lease(north, 5, noon);
     const earlier = secondsAfterNoon(-300);
@@ -230,7 +230,7 @@ describe("a clock that jumps", () => {
     ]);
   });
 
-  it("forward and back again leaves one lease, whose result counts and is no one's fault", async () => {
+  it("forward and back leaves one lease, whose result counts and is no one's fault", async () => {
     const north = await world.delegatedHost("north", root);
     await lease(north, 5, noon);
     await world.frontier.returnExpired(secondsAfterNoon(24 * hour));
@@ -245,7 +245,7 @@ describe("a clock that jumps", () => {
     expect(await world.rows("select state, visits from frontier_url")).toEqual([{ state: "due", visits: 1 }]);
   });
 
-  it("back for good returns what was leased in its future, as if its time were over", async () => {
+  it("back for good returns leases from its future as if they had expired", async () => {
     const north = await world.delegatedHost("north", root);
     await lease(north, 5, secondsAfterNoon(24 * hour));
 

@@ -10,7 +10,7 @@ const root = "http://a.example/";
 const counted = async (table: string) =>
   (await world.rows<{ n: number }>(`select count(*)::int n from ${table}`))[0]?.n;
 
-test("each outcome leaves the URL in the state that follows from it", async () => {
+test("each outcome leads to its state of the URL", async () => {
   const outcomes: readonly [FetchOutcome, string, number, string | null][] = [
     [{ type: "unchanged", status: 304 }, "due", 0, null],
     [{ type: "redirected", status: 301, location: "http://b.example/" }, "due", 0, "to http://b.example/"],
@@ -55,7 +55,7 @@ test("each outcome leaves the URL in the state that follows from it", async () =
   expect(await counted("page")).toBe(0);
 });
 
-test("failures in a row are counted until an answer comes", async () => {
+test("failures in a row are counted until there is an answer", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
   const outcome: FetchOutcome = { type: "failed", blame: "target", code: "reset", reason: "" };
   await world.take(crawlerId, [arrivedResult({ sequence: 1, leaseId, url: root, outcome })]);
@@ -192,7 +192,7 @@ test("the latest fetches of a host come oldest first, and a day's fetches are co
   ]);
 });
 
-test("the failures before a result decide when it is fetched again, and whether it is gone", async () => {
+test("earlier failures decide when a URL is fetched again, and whether it is gone", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
   const asked: number[] = [];
   const again = (failuresBefore: number) => {
@@ -219,7 +219,7 @@ test("the failures before a result decide when it is fetched again, and whether 
   ]);
 });
 
-test("URLs that robots.txt or their address refused, and those that are gone, are due again when their wait is over", async () => {
+test("URLs disallowed by robots.txt or refused by address, and those gone, are due again after their wait", async () => {
   const urls = [root, "http://a.example/private", "http://a.example/gone"] as const;
   const { crawlerId, leaseId } = await world.leased(...urls);
   const robots: FetchOutcome = { type: "refused-by-robots", rule: "Disallow: /private" };

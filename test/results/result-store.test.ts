@@ -60,7 +60,7 @@ test("a fetched page is stored with its links, and the last URL closes the lease
   ]);
 });
 
-test("the host waits as long as it asked for, and then its new link is due", async () => {
+test("the host rests as long as it asked, and then its new link is due", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
 
   await world.take(crawlerId, [
@@ -111,7 +111,7 @@ test("a result that arrives twice counts once", async () => {
   expect(await counted("page_fetch")).toBe(1);
 });
 
-test("the same batch twenty times at once counts once", async () => {
+test("the same batch sent twenty times at once counts once", async () => {
   const urls = Array.from({ length: 10 }, (_, i) => `http://a.example/${i}`);
   const { crawlerId, leaseId } = await world.leased(...urls);
   const batch = urls.map((url, i) =>
@@ -134,7 +134,7 @@ test("the same batch twenty times at once counts once", async () => {
   expect(await world.rows("select open_urls, ending from lease")).toEqual([{ open_urls: 0, ending: "done" }]);
 });
 
-test("twenty spools at once whose pages link to each other's hosts do not stand in each other's way", async () => {
+test("twenty simultaneous spools whose pages link to each other's hosts do not block each other", async () => {
   const hosts = Array.from({ length: 20 }, (_, i) => `http://h${i}.example/`);
   const north = await world.delegatedHost("north", ...hosts);
   const leases = await world.lease(north, noon, { hosts: 20, urlsPerHost: 5 });
@@ -164,7 +164,7 @@ test("a result after the lease returned is dropped and acknowledged", async () =
   expect(await world.rows("select state, visits from frontier_url")).toEqual([{ state: "due", visits: 0 }]);
 });
 
-test("a result past the deadline counts as long as nobody took the lease back", async () => {
+test("a result past the deadline counts until the lease is taken back", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
 
   const taken = await world.take(
@@ -176,7 +176,7 @@ test("a result past the deadline counts as long as nobody took the lease back", 
   expect(taken.stored).toBe(1);
 });
 
-test("a result and the lease's expiry at once: either counts, never both", async () => {
+test("of a result and the lease's expiry at the same time, exactly one counts", async () => {
   const urls = Array.from({ length: 10 }, (_, i) => `http://h${i}.example/`);
   const crawlerId = await world.delegatedHost("north", ...urls);
   const leases = await world.lease(crawlerId);
@@ -203,7 +203,7 @@ test("a result and the lease's expiry at once: either counts, never both", async
   expect(await counted("lease where closed_at is null or open_url_hashes <> '{}'")).toBe(0);
 });
 
-test("nobody's result counts under another crawler's lease, nor for a URL that the lease does not hold", async () => {
+test("no result counts under another crawler's lease or for a URL outside the lease", async () => {
   const crawlerId = await world.delegatedHost("north", root, "http://b.example/");
   const [lease] = await world.lease(crawlerId, noon, { hosts: 1, urlsPerHost: 1 });
   const leaseId = lease!.leaseId;
@@ -221,7 +221,7 @@ test("nobody's result counts under another crawler's lease, nor for a URL that t
   ]);
 });
 
-test("a lease's number that no lease can have is no lease", async () => {
+test("an impossible lease number is refused", async () => {
   const { crawlerId, leaseId } = await world.leased(root);
   const tooLarge = "9".repeat(19);
 
@@ -249,7 +249,7 @@ test("two results for one URL in a batch: the first counts", async () => {
   ]);
 });
 
-test("a result that the database cannot hold fails alone, to the crawler's blame", async () => {
+test("a result that the database cannot store fails alone, as the crawler's fault", async () => {
   const { crawlerId, leaseId } = await world.leased(root, "http://a.example/x", "http://a.example/y");
 
   const taken = await world.take(crawlerId, [
@@ -278,7 +278,7 @@ test("sequences without a result are acknowledged, and the acknowledgement never
   expect(await acknowledged()).toBe("7");
 });
 
-test("whatever the batches, each connection prepares the same statements, and plans none of them anew", async () => {
+test("each connection prepares the same statements for all batches and plans none anew", async () => {
   const pool = createPool(world.database.url, 1);
   const store = createResultStore(pool);
   const urls = Array.from({ length: 9 }, (_, at) => `${root}${at}`);

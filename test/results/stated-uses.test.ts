@@ -105,7 +105,7 @@ const noWords = {
   ...{ simhash: "0".repeat(16), text_group: null, noindex: true, anchors: "", bands: 0 },
 };
 
-test("what is stated is kept with the page, once for all pages, since the visit that found it", async () => {
+test("statements are stored once for all pages and kept with each, since the visit that found them", async () => {
   await visit({ preferences: [noTraining, noSearch].slice(0, 1) });
   await visit({ url: other, preferences: [noTraining, noTraining] });
   await visit({ preferences: [noTraining] });
@@ -130,14 +130,14 @@ test("what is stated is kept with the page, once for all pages, since the visit 
   expect(await world.rows("select stated from preference_set")).toEqual([{ stated: [noTraining] }]);
 });
 
-test("a page that is not to be searched is kept without its words, whatever was shipped", async () => {
+test("a page that forbids search is stored without its words, whatever was sent", async () => {
   await visit({ preferences: [noTraining, noSearch], page: longText, links: ["http://a.example/x"] });
 
   expect(await words()).toEqual([noWords]);
   expect(await pages()).toMatchObject([{ answers: { search: "denied", "ai-train": "denied" } }]);
 });
 
-test("a page that was searched loses its words when its site wants it, by a 304 as well", async () => {
+test("a page loses its words when its site forbids search, even by a 304", async () => {
   await visit({ page: longText, links: ["http://a.example/x"] });
   await visit({ url: other, page: { ...longText, title: "Nearly the same" } });
   expect(await words()).toMatchObject([{ title: "Two words", anchors: "to http://a.example/x", bands: 4 }]);
@@ -153,7 +153,7 @@ test("a page that was searched loses its words when its site wants it, by a 304 
   ).toEqual([{ url: other }]);
 });
 
-test("its words are back with the first visit after the statement went, since nothing is asked with that would spare them", async () => {
+test("its words return with the first visit without the statement, which is unconditional", async () => {
   await visit({ page: longText, preferences: [noSearch] });
   const asked = await visit({ page: longText });
 
@@ -165,7 +165,7 @@ test("its words are back with the first visit after the statement went, since no
   expect(await visit({ page: longText })).toMatchObject({ etag: '"one"' });
 });
 
-test("a 304 for a page without words asks for it in full the next time", async () => {
+test("after a 304 for a page without words the next fetch is unconditional", async () => {
   await visit({ page: longText });
   await visit({ outcome: unchanged, preferences: [noSearch] });
   await visit({ outcome: unchanged });
@@ -174,7 +174,7 @@ test("a 304 for a page without words asks for it in full the next time", async (
   expect(await words()).toMatchObject([{ title: "Two words", noindex: false }]);
 });
 
-test("a text that a crawler of before left out as known is fetched again", async () => {
+test("a text left out as known by an older crawler is fetched again", async () => {
   await visit({ url: other, preferences: [noSearch] });
   const { textKnown } = { textKnown: true } as const;
   await visit({
@@ -192,14 +192,14 @@ test("a text that a crawler of before left out as known is fetched again", async
   ).toMatchObject([{ last_outcome: "failed", last_reason: expect.stringContaining("text-not-known") }]);
 });
 
-test("what the page itself states holds on for a body that is as it was", async () => {
+test("the page's own statements remain for an unchanged body", async () => {
   await visit({ preferences: [noTraining, { ...noSearchInPage, answer: "allowed" }] });
   await visit({ outcome: unchanged, preferences: [] });
 
   expect(await pages()).toMatchObject([{ answers: { search: "allowed" } }]);
 });
 
-test("the feed tells what is stated, what was before, and no title of a page that is not to be searched", async () => {
+test("the feed has the old and new statements, and no title of a page that forbids search", async () => {
   await visit({ preferences: [noTraining] });
   await visit({ outcome: unchanged, preferences: [noTraining] });
   await visit({ outcome: unchanged, preferences: [noTraining, noSearch] });
@@ -227,7 +227,7 @@ test("the feed tells what is stated, what was before, and no title of a page tha
   expect(hidden.changes.map(({ titleAfter }) => titleAfter)).toEqual([null, null, null, null]);
 });
 
-test("statements without end are cut, the strictest last", async () => {
+test("endless statements are cut, the strictest last", async () => {
   const many = Array.from({ length: 24 }, (_, at) =>
     statement({ answer: "allowed", text: `${at}`.padEnd(300, "x") }),
   );
@@ -241,7 +241,7 @@ test("statements without end are cut, the strictest last", async () => {
   expect(row!.stated.reduce((sum, { text }) => sum + text.length, 0)).toBe(2000);
 });
 
-test("a page that cannot be read any more loses its words as well, if it is not to be searched", async () => {
+test("a page that can no longer be read loses its words, too, if it forbids search", async () => {
   await visit({ page: longText });
   await visit({
     outcome: { type: "unsupported", status: 200, contentType: "image/png" },
@@ -251,7 +251,7 @@ test("a page that cannot be read any more loses its words as well, if it is not 
   expect(await words()).toMatchObject([{ title: "", lexemes: "", noindex: true, bands: 0 }]);
 });
 
-test("lists that no page has any more go, those that the walk through the pages meets stay", async () => {
+test("lists that no page uses are deleted, those that the walk through the pages meets stay", async () => {
   const walk = async (day: number) => {
     const now = () => secondsAfterNoon(86_400 * day);
     return await searchTurn({ pool: world.pool, now, nowMs: () => 0 });
@@ -269,7 +269,7 @@ test("lists that no page has any more go, those that the walk through the pages 
   expect(await world.rows("select stated from preference_set")).toEqual([{ stated: [noSearch] }]);
 });
 
-test("402 is not for us: the page goes, the URL waits a month, and the host is asked for one URL a week", async () => {
+test("after a 402 the page is deleted, the URL waits a month, and the host is asked for one URL a week", async () => {
   const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null, price: "USD 0.01" };
   await visit({});
   for (let n = 0; n < 5; n += 1) await visit({ outcome: price });
@@ -305,7 +305,7 @@ test("402 is not for us: the page goes, the URL waits a month, and the host is a
   ]);
 });
 
-test("of more denials than are kept, that of the search is", async () => {
+test("a denial of search is kept even where there are too many denials", async () => {
   const many = Array.from({ length: 24 }, (_, at) => statement({ text: `ai-train=no, a=${at}` }));
   await visit({ preferences: [...many.slice(1), { ...noSearchInPage }] });
 
@@ -314,7 +314,7 @@ test("of more denials than are kept, that of the search is", async () => {
   expect(await pages()).toMatchObject([{ answers: { search: "denied", "ai-train": "denied" } }]);
 });
 
-test("402 with a page between them, and what is no answer of the site's pages, is no refusal of the host", async () => {
+test("a 402 after a page, or on robots.txt and the like, is no refusal of the host", async () => {
   const price: FetchOutcome = { type: "http-error", status: 402, retryAfterSeconds: null };
   const busy: FetchOutcome = { type: "http-error", status: 503, retryAfterSeconds: null };
   for (const outcome of [price, price, undefined, price, busy, price])

@@ -12,7 +12,7 @@ const redirectTo = (location: string) =>
   ({ outcome: { type: "redirected", status: 302, location } }) as const;
 
 describe("redirects", () => {
-  it("are leased with the number of hops that led there, and end after five", async () => {
+  it("are leased with the number of hops before them, and end after five", async () => {
     const north = await world.delegatedHost("north", root);
     const hops: (number | undefined)[] = [];
 
@@ -34,7 +34,7 @@ describe("redirects", () => {
     });
   });
 
-  it("are also those that a page says after a few seconds; later ones are links", async () => {
+  it("include those of a page within a few seconds; later ones are links", async () => {
     const north = await world.delegatedHost("north", root);
     const page = (path: string, seconds: number) => ({
       page: { ...text(1), refresh: { url: `${root}${path}`, seconds } },
@@ -48,7 +48,7 @@ describe("redirects", () => {
     expect(await world.urlRow(`${root}late`)).toMatchObject({ redirects: 0, depth: 1, back_links: 1 });
   });
 
-  it("change nothing of a URL that is known", async () => {
+  it("do not change a known URL", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
 
     await world.ship(north, { [root]: redirectTo(`${root}x`) }, noon);
@@ -56,7 +56,7 @@ describe("redirects", () => {
     expect(await world.urlRow(`${root}x`)).toMatchObject({ redirects: 0, depth: 0, back_links: 1 });
   });
 
-  it("count from anew for what the page at their end links to", async () => {
+  it("start from zero for the links of the page at their end", async () => {
     const north = await world.delegatedHost("north", root);
     await world.ship(north, { [root]: redirectTo(`${root}page`) }, noon);
 
@@ -66,8 +66,8 @@ describe("redirects", () => {
   });
 });
 
-describe("a body that is known", () => {
-  it("keeps its page though the status is 200, and takes the new validators", async () => {
+describe("a known body", () => {
+  it("keeps its page although the status is 200, and takes the new validators", async () => {
     const north = await world.delegatedHost("north", root);
     await world.ship(north, { [root]: { page: text(1), links: [`${root}x`] } }, noon);
     const outcome = { type: "unchanged", status: 200 } as const;
@@ -89,7 +89,7 @@ describe("a body that is known", () => {
 describe("a page that says “not found” with status 200", () => {
   const soft = { page: { ...text(2), softNotFound: true }, links: [`${root}trap`] };
 
-  it("leaves the index with its links and validators, and is a fetch all the same", async () => {
+  it("leaves the index with its links and validators, but counts as a fetch", async () => {
     const north = await world.delegatedHost("north", root);
     await world.ship(north, { [root]: { page: text(1), links: [`${root}x`] } }, noon);
 
@@ -110,7 +110,7 @@ describe("a page that says “not found” with status 200", () => {
     });
   });
 
-  it("is gone when it said so three times in a row", async () => {
+  it("is gone after saying so three times in a row", async () => {
     const north = await world.delegatedHost("north", root);
 
     for (const day of [0, 1, 2]) await world.ship(north, { [root]: soft }, days(2 * day));
@@ -123,7 +123,7 @@ describe("sitemaps and feeds", () => {
   const list = (kind: "sitemap" | "feed", ...urls: readonly string[]) =>
     ({ page: { kind, lexemes: "", words: 0 }, links: urls }) as const;
 
-  it("bring in what they name one link from the seeds, and leave no page and no links", async () => {
+  it("add what they name one link from the seeds, and leave no page and no links", async () => {
     const north = await world.delegatedHost("north", root);
     await world.rows("update frontier_url set depth = 4");
 
@@ -140,7 +140,7 @@ describe("sitemaps and feeds", () => {
     });
   });
 
-  it("may be nested, but not for ever", async () => {
+  it("may be nested, with a limit", async () => {
     const north = await world.delegatedHost("north", root);
 
     for (const hop of [0, 1, 2, 3]) {
@@ -152,7 +152,7 @@ describe("sitemaps and feeds", () => {
     expect((await world.urlRow(`${root}3`))?.last_reason).toContain("too many lists in a row");
   });
 
-  it("named by robots.txt come in beside the seeds, those that a page names one deeper, none twice", async () => {
+  it("named by robots.txt are at the depth of seeds, those named by a page one deeper, none twice", async () => {
     const north = await world.delegatedHost("north", root);
     const robots = {
       state: "rules",
@@ -172,7 +172,7 @@ describe("sitemaps and feeds", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ url_count: 3, list_urls: 2 });
   });
 
-  it("of another host are links like any other, and use up nothing of what that host may have", async () => {
+  it("of another host are ordinary links, and use up none of that host's limit", async () => {
     const north = await world.delegatedHost("north", root, "http://b.example/");
     const sitemaps = ["http://b.example/map.xml"];
     const robots = { state: "rules" as const, crawlDelaySeconds: null, sitemaps };
@@ -186,7 +186,7 @@ describe("sitemaps and feeds", () => {
   });
 
   /** sitemaps.org, "Sitemaps & Cross Submits" */
-  describe("of another host speak for those whose robots.txt names them", () => {
+  describe("of another host are authorised by a robots.txt that names them", () => {
     const map = "http://maps.example/a.xml";
     const robots = (state: "rules" | "none" | "unreachable", ...sitemaps: string[]) =>
       ({ result: { robots: { state, crawlDelaySeconds: null, sitemaps } } }) as const;
@@ -197,7 +197,7 @@ describe("sitemaps and feeds", () => {
       },
     });
 
-    it("one link from the seeds, and for nobody else", async () => {
+    it("one link from the seeds, and for no other host", async () => {
       const north = await world.delegatedHost("north", root, map, "http://b.example/");
       await world.rows("update frontier_url set depth = 4");
       await world.ship(north, { [root]: robots("rules", map), "http://b.example/": robots("rules") }, noon);
@@ -209,7 +209,7 @@ describe("sitemaps and feeds", () => {
       expect(await world.hostRow("c.example")).toBeUndefined();
     });
 
-    it("also once they are named later: what did not count is asked for whole again", async () => {
+    it("even if it names them later: what was ignored is fetched in full again", async () => {
       const north = await world.delegatedHost("north", root, map);
       await world.ship(north, { [map]: naming(`${root}x`) }, noon);
       const [validators] = await world.rows(
@@ -224,7 +224,7 @@ describe("sitemaps and feeds", () => {
       expect(await world.urlRow(map)).toMatchObject({ etag: '"one"' });
     });
 
-    it("until it names them no more; one that cannot be had takes nothing back", async () => {
+    it("until it no longer names them; an unavailable one revokes nothing", async () => {
       const north = await world.delegatedHost("north", root, map);
       const named = async () => await world.rows("select host_hash::text from named_sitemap");
       await world.ship(north, { [root]: robots("rules", map, map, `${root}own.xml`) }, noon);
@@ -237,7 +237,7 @@ describe("sitemaps and feeds", () => {
     });
   });
 
-  it("are bounded per host, whatever its robots.txt names day by day", async () => {
+  it("are limited per host, whatever its robots.txt names day by day", async () => {
     const north = await world.delegatedHost("north", root);
 
     for (const day of [0, 8]) {
@@ -249,7 +249,7 @@ describe("sitemaps and feeds", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ list_urls: 60 });
   });
 
-  it("make a page due that they say has changed since its last fetch, of their own host only", async () => {
+  it("make a page of their own host due that they say has changed since its last fetch", async () => {
     const north = await world.delegatedHost("north", root, `${root}old`, `${root}new`, "http://b.example/");
     const page = { page: text(1) };
     await world.ship(
@@ -285,7 +285,7 @@ it("a result whose URL has no key is acknowledged and dropped", async () => {
 describe("links with rel=nofollow", () => {
   const links = [{ url: `${root}paid`, anchor: "", nofollow: true }];
 
-  it("are in the web graph and not followed, unless the operator says so", async () => {
+  it("are in the web graph and not followed, unless the operator wants it", async () => {
     const north = await world.delegatedHost("north", root);
 
     await world.ship(north, { [root]: { page: { links } } }, noon);
@@ -297,7 +297,7 @@ describe("links with rel=nofollow", () => {
     expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: true }]);
   });
 
-  it("are followed where the page links to the same URL without it; to itself a page has no link", async () => {
+  it("are followed where the page also links to the URL without it; a page has no link to itself", async () => {
     const north = await world.delegatedHost("north", root);
     const link = (url: string, nofollow = false) => ({ url, anchor: "", nofollow });
     const both = [link(`${root}x`, true), link(`${root}x`), link(`${root}x`, true)];
@@ -308,7 +308,7 @@ describe("links with rel=nofollow", () => {
     expect(await world.rows("select nofollow from link")).toEqual([{ nofollow: false }]);
   });
 
-  it("are never followed where the page itself forbids it for all its links", async () => {
+  it("are never followed where the page forbids following its links", async () => {
     const north = await world.delegatedHost("north", root);
     const robots = { noindex: false, nofollow: true };
 
@@ -324,7 +324,7 @@ describe("the pace of a host", () => {
   };
   const pace = { crawlDelayMs: 7000, backOffMs: 120_000, backedOffMsAgo: 5000, usualMs: 80, tolerated };
 
-  it("goes with its subnet to another crawler, with the time gone since", async () => {
+  it("moves with its subnet to another crawler, minus the time since", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
     const south = await world.crawler("south");
     const outcome = { type: "http-error", status: 429, retryAfterSeconds: null } as const;
@@ -354,7 +354,7 @@ describe("the pace of a host", () => {
     });
   });
 
-  it("is not told where nobody told it, and stays where a result says nothing of it", async () => {
+  it("is absent where no result reported it, and stays where a result does not mention it", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
 
     const [first] = await world.ship(north, { [root]: { result: { pace } } }, noon);
@@ -365,7 +365,7 @@ describe("the pace of a host", () => {
     expect(third?.pace).toMatchObject({ crawlDelayMs: 7000, usualMs: 80 });
   });
 
-  it("takes the Crawl-delay of robots.txt, and forgets it when the file names none any more", async () => {
+  it("takes the Crawl-delay of robots.txt, and forgets it when the file has none any more", async () => {
     const north = await world.delegatedHost("north", root);
     const robots = { state: "rules" as const, crawlDelaySeconds: 2.5, sitemaps: [] };
     const connection = { http: "2", tls: "TLSv1.3" } as const;
@@ -400,8 +400,8 @@ describe("the pace of a host", () => {
   });
 });
 
-describe("what a page says of itself", () => {
-  it("is kept clean: dates that are none, and characters that no column holds, are left out", async () => {
+describe("what a page says about itself", () => {
+  it("is stored without invalid dates and characters that no column accepts", async () => {
     const north = await world.delegatedHost("north", root, `${root}x`);
     const structured = { type: "Article", name: "A\0\ud800B", description: "" };
     const dated = { publishedAt: "2029-05-06", modifiedAt: "2029-05-07T10:00", declaredLanguage: "en-GB\0" };

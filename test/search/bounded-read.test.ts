@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 describe("a bounded read", () => {
-  it("ends what takes too long, and leaves no setting behind", async () => {
+  it("ends what takes too long and leaves no setting behind", async () => {
     const ended = await boundedRead(
       database.pool,
       20,
@@ -36,7 +36,7 @@ describe("a bounded read", () => {
 });
 
 describe("a search that was cut short", () => {
-  it("says so, and shows what was found until then", async () => {
+  it("says so and shows what it found until then", async () => {
     const reads = createSearchReads(database.pool, () => 0);
     const slow = {
       ...reads,
@@ -54,7 +54,7 @@ describe("a search that was cut short", () => {
 });
 
 describe("the same question", () => {
-  it("is answered once for those who ask at once, and anew after a while", async () => {
+  it("is answered once for callers at the same moment, and anew after a while", async () => {
     let nowMs = 1000;
     const reads = createSearchReads(database.pool, () => nowMs);
     let made = 0;

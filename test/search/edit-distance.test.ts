@@ -16,7 +16,7 @@ function slowDistance(a: string, b: string): number {
 }
 
 describe("slips", () => {
-  it("are counted as the definition says", () => {
+  it("are counted as defined", () => {
     const random = seededRandom(5);
     const word = () =>
       Array.from({ length: 1 + Math.floor(random() * 5) }, () => "abc"[Math.floor(random() * 3)]).join("");
@@ -27,7 +27,7 @@ describe("slips", () => {
     }
   });
 
-  it("of one letter always share a form: too many, too few, another, two in each other's place", () => {
+  it("of one letter always share a form: extra, missing, wrong or swapped letters", () => {
     for (const typed of ["harrbour", "harbor", "hartour", "hrabour", "xharbour", "harbou", "Äarbour"]) {
       const forms = new Set(lookedUpForms(typed));
 
@@ -44,12 +44,12 @@ describe("a correction", () => {
     { word: "once", pages: 1 },
   ];
 
-  it("is the word of the fewest slips, with the first letter that was typed", () => {
+  it("is the word with the fewest slips and the same first letter", () => {
     expect(correctionOf("harboru", known)).toBe("harbour");
     expect(correctionOf("arbour", known)).toBe("barbour");
   });
 
-  it("is none for a word that is about as frequent, far from all, or seen once", () => {
+  it("is null for a word about as frequent, unlike all others, or seen once", () => {
     expect(correctionOf("harbours", known)).toBeNull();
     expect(correctionOf("submarine", known)).toBeNull();
     expect(correctionOf("onse", known)).toBeNull();
@@ -57,7 +57,7 @@ describe("a correction", () => {
 });
 
 describe("the words of a page", () => {
-  it("are those of letters, in small ones, each once, neither short nor endless", () => {
+  it("are runs of letters in lower case, each once, neither short nor endless", () => {
     expect(
       pageWords(["The Harbour, the harbour's WALL 2026", `${"x".repeat(40)} ${"Häfen".normalize("NFD")}`]),
     ).toEqual(["harbour", "wall", "häfen"]);

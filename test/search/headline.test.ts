@@ -81,7 +81,7 @@ it.each(made)("marks the words of $configuration that Postgres marks: $text", as
   expect(ours).toEqual(theirs);
 });
 
-it("marks what Postgres marks in the same text of many languages and scripts", async (context) => {
+it("marks what Postgres marks in texts of many languages and scripts", async (context) => {
   const path = sharedData("suites/content/udhr-langid.json");
   if (path === null) return context.skip();
   const languages: { readonly bcp47: string; readonly paragraphs: readonly string[] }[] = JSON.parse(
@@ -102,7 +102,7 @@ it("marks what Postgres marks in the same text of many languages and scripts", a
   expect(ours).toEqual(theirs);
 });
 
-it("keeps a word of 10 MB, and marks the others", async () => {
+it("keeps a word of 10 MB and marks the others", async () => {
   const text = `ferry ${"x".repeat(10_000_000)} ferries`;
 
   const [marked] = await new Headlines(database.pool).mark([
@@ -112,7 +112,7 @@ it("keeps a word of 10 MB, and marks the others", async () => {
   expect(marked === text.replace(/ferr\w+/g, "\u0002$&\u0003")).toBe(true);
 });
 
-it("reads a word once, however many searches show it", async () => {
+it("parses a word once, however many searches show it", async () => {
   const asked: unknown[] = [];
   const pool = new Proxy(database.pool, {
     get: (target, name) =>

@@ -59,7 +59,7 @@ describe("a query", () => {
     expect(command).toMatchObject({ code: 2, err: expect.stringContaining("has more than 300 characters") });
   });
 
-  it("of more words than are searched says how many were", async () => {
+  it("with too many words says how many were searched", async () => {
     const { status, page, api, command } = await ask(`ferry ${"a ".repeat(40)}`);
 
     expect(status).toBe(200);
@@ -68,7 +68,7 @@ describe("a query", () => {
     expect(JSON.parse(command.out)).toMatchObject({ total: 1, note: api.note });
   });
 
-  it("of stop words alone says so", async () => {
+  it("with stop words only says so", async () => {
     const { status, page, api, command } = await ask("the and of to in");
 
     expect(status).toBe(200);

@@ -48,7 +48,7 @@ const search = async (words: string) =>
   );
 
 describe("a round of the upkeep", () => {
-  it("counts other hosts that link to a page, and those count in its rank", async () => {
+  it("counts the other hosts that link to a page, which raise its rank", async () => {
     const looked = await round(worldNow);
 
     const { rows } = await database.pool.query(
@@ -61,7 +61,7 @@ describe("a round of the upkeep", () => {
     expect(first?.reasons?.find(({ part }) => part === "links")?.words).toBe("2 other hosts link to it");
   });
 
-  it("learns the words of pages that may be shown, and offers them for mistyped ones", async () => {
+  it("learns the words of public pages and offers them for mistyped ones", async () => {
     const { rows } = await database.pool.query<{ word: string }>("select word from search_word");
     const slipped = await search("hrabour");
     const phrase = await search('"harbuor lights"');
@@ -74,7 +74,7 @@ describe("a round of the upkeep", () => {
     expect((await search("zzzzzz")).didYouMean).toBeNull();
   });
 
-  it("puts all pages of a small index into the first tier in the round after it has counted them", async () => {
+  it("puts all pages of a small index into the first tier in the round after counting them", async () => {
     const resting = await keepSearch(database.pool, worldNow);
     await round(new Date(worldNow.getTime() + 120_000));
 
@@ -84,7 +84,7 @@ describe("a round of the upkeep", () => {
     expect((await search("harbour")).total).toBe(3);
   });
 
-  it("forgets words that no page has any more", async () => {
+  it("forgets words that are on no page any more", async () => {
     await database.pool.query("update page set excerpt = '' where url = $1", [page("b", "/2")]);
 
     await round(new Date(worldNow.getTime() + 240_000));
@@ -95,7 +95,7 @@ describe("a round of the upkeep", () => {
     expect(rows).toEqual([{ word: "harbour", pages: 5.25 }]);
   });
 
-  it("is walked by one coordinator at a time", async () => {
+  it("is done by one coordinator at a time", async () => {
     const client = await database.pool.connect();
     await client.query("begin");
     await client.query("select from search_upkeep for update");

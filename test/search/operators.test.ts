@@ -6,7 +6,7 @@ import { operatorHelp } from "#coordinator/tell/search/search-api";
 const read = (words: string, given = {}) => readOperators(words, given);
 
 describe("filters among the words", () => {
-  it("are taken out of them, wherever they stand", () => {
+  it("are removed from them, at any position", () => {
     expect(read("site:example.org ferry lang:de harbour after:2026-01-01")).toEqual({
       words: "ferry harbour",
       options: { host: "example.org", language: "de", from: "2026-01-01" },
@@ -17,7 +17,7 @@ describe("filters among the words", () => {
     });
   });
 
-  it("after: takes the day itself, before: ends before it, and both take months and years", () => {
+  it("after: includes the day, before: excludes it, and both take months and years", () => {
     const days = (words: string) => {
       const { options } = read(`x ${words}`) as { options: { from?: string; to?: string } };
       return [options.from, options.to];
@@ -27,17 +27,17 @@ describe("filters among the words", () => {
     expect(days("after:2026 before:2026-3")).toEqual(["2026-01-01", "2026-02-28"]);
   });
 
-  it("hold in place of the form's, and leave the others as they are", () => {
+  it("override the form's, and leave the others", () => {
     const given = { language: "en", host: "example.org", limit: 20 };
 
     expect(read("ferry lang:de", given)).toEqual({ words: "ferry", options: { ...given, language: "de" } });
   });
 
-  it("a title alone is what is looked for", () => {
+  it("a title alone is searched for", () => {
     expect(read("title:ferry title:port")).toEqual({ words: "ferry port", options: { title: "ferry port" } });
   });
 
-  it("are words where they are none", () => {
+  it("are words where they are not filters", () => {
     for (const words of [
       '"site:example.org ferry"',
       "https://example.org/",
@@ -48,7 +48,7 @@ describe("filters among the words", () => {
       expect(read(words)).toEqual({ words, options: {} });
   });
 
-  it("that cannot be filters are refused in words", () => {
+  it("that are invalid are refused with the reason", () => {
     expect(read("ferry after:yesterday")).toBe("after:yesterday: must be a day, such as 2026-03-01");
     expect(read("ferry before:2026-02-31")).toBe("before:2026-02-31: must be a day, such as 2026-03-01");
     expect(read("ferry lang:german")).toBe(
@@ -57,7 +57,7 @@ describe("filters among the words", () => {
     expect(read('ferry title:""')).toBe('title:"": needs a value');
   });
 
-  it("each that is shown to people is one", () => {
+  it("in the help all work", () => {
     for (const [typed] of operatorHelp)
       expect([typed, Object.keys((read(`x ${typed}`) as { options: object }).options).length]).toEqual([
         typed,

@@ -19,7 +19,7 @@ const plain: PageSignals = {
 const points = (changed: Partial<PageSignals>) => totalOf(scoreOf({ ...plain, ...changed }));
 
 describe("a page's score", () => {
-  it("is the sum of parts that are bounded each, whatever the signals", () => {
+  it("is the sum of bounded parts, whatever the signals", () => {
     const best = scoreOf({
       textRank: 1e9,
       headRank: 1e9,
@@ -33,23 +33,23 @@ describe("a page's score", () => {
     expect(scoreOf(plain)).toEqual({ text: 20, head: 0, address: 0, links: 0, freshness: 2.5, copy: 0 });
   });
 
-  it("gives the title more than any number of links, and links more than the date", () => {
+  it("weighs the title more than any number of links, and links more than the date", () => {
     expect(points({ headRank: 0.61 })).toBeGreaterThan(points({ linkingHosts: 1e6, ageDays: 0 }));
     expect(points({ linkingHosts: 3 })).toBeGreaterThan(points({ ageDays: 0 }));
   });
 
-  it("counts the first hosts that link to a page most", () => {
+  it("counts the first linking hosts most", () => {
     const [none, one, three, many] = [0, 1, 3, 255].map((linkingHosts) => points({ linkingHosts }));
 
     expect(one! - none!).toBeCloseTo(three! - one!, 6);
     expect(many! - none!).toBeCloseTo(mostPoints.links, 6);
   });
 
-  it("takes points from a page whose text was there before", () => {
+  it("is lower for a page whose text existed before", () => {
     expect(points({}) - points({ isLaterCopy: true })).toBe(mostPoints.copy);
   });
 
-  it("sees words in an address only as words of their own", () => {
+  it("counts only separate words in an address", () => {
     expect(addressShare("https://www.example.org/Ferry-times", ["ferry", "harbour"])).toBe(0.5);
     expect(addressShare("https://www.example.org/ferryman", ["ferry"])).toBe(0);
     expect(addressShare("https://www.example.org/", [])).toBe(0);

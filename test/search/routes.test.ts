@@ -47,7 +47,7 @@ const urls = async (query: string) =>
   (await get(`/api/search?q=harbour&${query}`)).json().pages.map(({ url }: { url: string }) => url);
 
 describe("filters of the search", () => {
-  it("take a host with all below it, the country of its address, its crawler, and days", async () => {
+  it("are a host with all below it, the country of its address, its crawler, and days", async () => {
     expect(await urls("host=example.org")).toEqual([harbour, old]);
     expect(await urls("host=old.example.org")).toEqual([old]);
     expect(await urls("host=xample.org")).toEqual([]);
@@ -59,7 +59,7 @@ describe("filters of the search", () => {
     expect(await urls("from=2026-01-15&to=2026-01-15&language=en&crawler=berlin")).toEqual([old]);
   });
 
-  it("take excluded hosts, words of the title and the type, as parameters and among the words", async () => {
+  it("are excluded hosts, words in the title and the type, as parameters and among the words", async () => {
     await database.pool.query("update page set content_type = 'text/plain' where url = $1", [old]);
     const typed = async (words: string) =>
       (await get(`/api/search?q=${encodeURIComponent(words)}`))
@@ -86,7 +86,7 @@ describe("filters of the search", () => {
     expect((await get("/api/search?q=harbour%20after:never")).statusCode).toBe(400);
   });
 
-  it("among the words become chips, and leave the words as they are without them", async () => {
+  it("among the words become chips, and the other words remain", async () => {
     const page = (await get("/search?q=harbour+site:example.org+-site:a.example+-site:b.example")).body;
 
     expect(page).toContain('value="harbour"');
@@ -95,7 +95,7 @@ describe("filters of the search", () => {
     expect(page).toContain('href="/search?q=harbour&amp;excludeHost=a.example%2Cb.example"');
   });
 
-  it("are counted by their values, over what was looked at", async () => {
+  it("have counts by value, over the matches looked at", async () => {
     const { facets } = (await get("/api/search?q=harbour")).json();
 
     expect(facets).toEqual({
@@ -114,7 +114,7 @@ describe("filters of the search", () => {
     });
   });
 
-  it("that cannot be one are refused in words", async () => {
+  it("that are invalid are refused with the reason", async () => {
     const answers = await Promise.all(
       ["country=Greece", "from=yesterday", "from=2026-13-01", "host=a/b", "sort=size", "language=en-GB"].map(
         async (query) => await get(`/api/search?q=harbour&${query}`),
@@ -127,7 +127,7 @@ describe("filters of the search", () => {
     );
   });
 
-  it("leave links to search more widely where nothing is found", async () => {
+  it("offer wider searches where nothing is found", async () => {
     const page = await get("/search?q=harbour&country=DE&language=en");
 
     expect(page.body).toContain("without “Country: Germany”");
@@ -136,7 +136,7 @@ describe("filters of the search", () => {
 });
 
 describe("the order", () => {
-  it("puts the newest first when asked to", async () => {
+  it("can be newest first", async () => {
     expect(await urls("sort=date")).toEqual([harbour, old]);
     await database.pool.query("update page set published_at = '2026-04-01T00:00:00Z' where url = $1", [old]);
 
@@ -144,7 +144,7 @@ describe("the order", () => {
     await database.pool.query("update page set published_at = '2026-01-15T08:00:00Z' where url = $1", [old]);
   });
 
-  it("is told in points and words on demand, and the points make the rank", async () => {
+  it("is explained in points and words on demand, and the points make the rank", async () => {
     const answer = (await get("/api/search?q=harbour&explain=1")).json();
 
     const [first] = answer.pages;
@@ -162,7 +162,7 @@ describe("the order", () => {
 });
 
 describe("the facts of a page", () => {
-  it("hold what was fetched and by whom, as the description of the API says", async () => {
+  it("include what was fetched by whom, as the API describes it", async () => {
     const answer = (await get(`/api/pages?url=${encodeURIComponent(harbour)}`)).json();
 
     expect(faultsOf(answer, { $ref: "#/components/schemas/PageAnswer" }, schemas)).toEqual([]);
@@ -170,7 +170,7 @@ describe("the facts of a page", () => {
     expect(answer.page.fetches.items).toMatchObject([{ crawler: "athens", status: 200, totalMs: 40 }]);
   });
 
-  it("list links a stretch at a time, and no link from a page that must not be shown", async () => {
+  it("list links one part at a time, and none from a page that must not be shown", async () => {
     const path = `/api/pages?url=${encodeURIComponent(harbour)}`;
     const [first, second] = await Promise.all([get(path), get(`${path}&out=25`)]);
 
@@ -185,7 +185,7 @@ describe("the facts of a page", () => {
     ]);
   });
 
-  it("are found by hashes too", async () => {
+  it("can be looked up by hashes", async () => {
     const key = urlKeyOf(harbour);
     if (typeof key === "string") throw new Error(key);
 
@@ -196,7 +196,7 @@ describe("the facts of a page", () => {
     expect((await get("/api/pages?url=ftp://www.example.org/")).json().error.message).toContain("not-http");
   });
 
-  it("are a page on which markup stays text", async () => {
+  it("escape markup on their page", async () => {
     const page = await get(`/pages?url=${encodeURIComponent(harbour)}`);
 
     expect(page.statusCode).toBe(200);
@@ -204,7 +204,7 @@ describe("the facts of a page", () => {
     expect(page.body).toContain("&lt;b&gt;the old port&lt;/b&gt;");
   });
 
-  it("are not shown of what asks not to be indexed, of sites that opted out, and of what is not there", async () => {
+  it("are not shown for pages that ask not to be indexed, of sites that opted out, or that do not exist", async () => {
     await seedHost(database.pool, { host: "gone.example.org" });
     await seedPage(database.pool, { url: "https://gone.example.org/", title: "Secret", text: "secret" });
     await database.pool.query(`

@@ -36,7 +36,7 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
     await database?.close();
   });
 
-  it("every view fits a desk and a telephone, and axe finds nothing serious, in light and dark", async () => {
+  it("every view fits desktop and phone, and axe finds nothing serious, in light and dark", async () => {
     await site.withPage({ bypassCSP: true }, async (page) => {
       for (const [name, path] of Object.entries(views)) {
         await page.goto(path);
@@ -46,7 +46,7 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
     });
   });
 
-  it("is searched, narrowed and widened again by keyboard, without a script", async () => {
+  it("is searched, narrowed and widened by keyboard without scripts", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/search");
       await page.locator("#q").focus();
@@ -65,7 +65,7 @@ describe.skipIf(executable === null)("search in a browser", { timeout: 90_000 },
     });
   });
 
-  it("leads from a slip to what was meant, and from a result to its page and its links", async () => {
+  it("leads from a slip to the right word, and from a result to its page and its links", async () => {
     await site.withPage({}, async (page) => {
       await page.goto("/search?q=hrabour");
       await page.locator(".did-you-mean a").click();

@@ -49,12 +49,12 @@ const paths = (answer: { pages: readonly { url: string }[] }) =>
   answer.pages.map((page) => new URL(page.url).pathname);
 
 describe("search", () => {
-  it("finds word forms, the title's words first", async () => {
+  it("finds word forms, those in titles first", async () => {
     expect(paths(await search("ferry"))).toEqual(["/ferry", "/walk"]);
     expect(paths(await search("walking"))).toEqual(["/walk"]);
   });
 
-  it("stems each page by the language that it is in", async () => {
+  it("stems each page by its language", async () => {
     await seedPage(database.pool, {
       url: "https://www.example.org/stem",
       title: "haf",
@@ -66,7 +66,7 @@ describe("search", () => {
     expect(answer.pages.map((page) => page.host)).toEqual(["de.example.org"]);
   });
 
-  it("takes letters with marks for the composed ones", async () => {
+  it("treats combining marks as the composed letters", async () => {
     const asked = "Die Häfen".normalize("NFD");
 
     const answer = await search(asked);
@@ -75,7 +75,7 @@ describe("search", () => {
     expect(answer).toMatchObject({ words: "Die Häfen", pages: [{ title: "Die Häfen" }] });
   });
 
-  it("finds a page that is written with combining marks by the ordinary spelling, on a host with a name of its own letters", async () => {
+  it("finds a page written with combining marks by the ordinary spelling, on an IDN host", async () => {
     const html = `<title>Zürcher Käse</title><meta name="description" content="Über Löcher">
       <h1>Wörter</h1><p>Die Küche ist für die Gäste geöffnet, und der Bäcker auch.`;
     const url = "https://xn--zrich-kva.example/";
@@ -118,13 +118,13 @@ describe("search", () => {
     expect((await search("Zürcher", { host: "genève.example" })).total).toBe(0);
   });
 
-  it("understands phrases, or, and words to leave out", async () => {
+  it("understands phrases, or, and excluded words", async () => {
     expect(paths(await search('"harbour wall"'))).toEqual(["/walk"]);
     expect(paths(await search("ferry -walk"))).toEqual(["/ferry"]);
     expect((await search("schiff or timetable")).total).toBe(2);
   });
 
-  it("leaves out pages that ask for it, and pages of a configuration that the server does not know", async () => {
+  it("leaves out pages that ask for it, and those of a configuration unknown to the server", async () => {
     const found = paths(await search("harbour"));
 
     expect(found).not.toContain("/secret");
@@ -147,7 +147,7 @@ describe("search", () => {
     expect((await search("harbour", { host: "www.example.org." })).total).toBe(2);
   });
 
-  it("filters by all there is, one combination after the other on the same connections", async () => {
+  it("filters by every combination on the same connections", async () => {
     const most = { language: "en", crawler: "athens", from: "2000-01-01", to: "2100-01-01" };
 
     for (let round = 0; round < 3; round += 1) {
@@ -157,7 +157,7 @@ describe("search", () => {
     }
   });
 
-  it("pages through results and still counts them all past the end", async () => {
+  it("pages through results, with the full count even past the end", async () => {
     const second = await search("harbour", { limit: 1, offset: 1 });
     const beyond = await search("harbour", { limit: 1, offset: 50 });
 
@@ -165,7 +165,7 @@ describe("search", () => {
     expect([beyond.pages.length, beyond.total]).toEqual([0, 2]);
   });
 
-  it("says what is missing when the words cannot be searched", async () => {
+  it("explains why words cannot be searched", async () => {
     expect((await search("  ")).note).toBe(
       "Type one or more words to search for; filters alone find nothing.",
     );
@@ -175,7 +175,7 @@ describe("search", () => {
     expect((await search("-ferry")).note).toContain("only exclude");
   });
 
-  it("takes any text as words", async () => {
+  it("accepts any text as words", async () => {
     for (const words of [
       "'",
       "\\",
@@ -243,7 +243,7 @@ describe("search", () => {
 });
 
 // Issue 41: 142 of 402 matches in an index of 613 pages.
-it("an index of hundreds of pages is reached whole, page after page", async () => {
+it("every page of an index of hundreds is reached, page after page", async () => {
   for (let at = 0; at < 402; at++)
     await seedPage(database.pool, {
       url: `https://h${at % 40}.example/${at}`,

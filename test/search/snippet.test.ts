@@ -10,24 +10,24 @@ const shown = (text: string) =>
 const filler = "lorem ipsum dolor sit amet ".repeat(30).trim();
 
 describe("a snippet", () => {
-  it("of a short text is all of it, with what matches apart", () => {
+  it("of a short text is all of it, with the matches separate", () => {
     expect(shown("The [ferry] leaves the [harbour].")).toBe("The [ferry] leaves the [harbour].");
     expect(snippetOf("")).toEqual([]);
   });
 
-  it("of a long text is around its first match, cut between words", () => {
+  it("of a long text surrounds its first match, cut between words", () => {
     const text = shown(`${filler} the [ferry] ${filler}`);
 
     expect(text).toMatch(/^… \w+ .*\bthe \[ferry\] lorem .* …$/);
     expect(text.length).toBeLessThan(260);
   });
 
-  it("starts at the start when the match is there, or when nothing matches", () => {
+  it("begins with the text when the match is there or nothing matches", () => {
     expect(shown(`The [ferry] ${filler}`)).toMatch(/^The \[ferry\] lorem .* …$/);
     expect(shown(filler)).toMatch(/^lorem .* …$/);
   });
 
-  it("of one endless word is cut all the same", () => {
+  it("of one endless word is cut, too", () => {
     expect(shown("x".repeat(5000)).length).toBeLessThan(260);
   });
 });

@@ -107,7 +107,7 @@ const json = async (query = "", name = host) =>
   (await app.inject({ url: `/api/sites/${name}${query}` })).json<SiteAnswer>();
 
 describe("the host as a whole", () => {
-  it("is told with its crawler and why, its organisation and its state, as it is described", async () => {
+  it("is shown with its crawler and why, its organisation and its state, as the API describes it", async () => {
     const answer = await json();
     const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
@@ -136,7 +136,7 @@ describe("the host as a whole", () => {
     expect((await json("", "2001:DB8::1")).host).toBe("2001:db8::1");
   });
 
-  it("says of one that the crawl does not know what to do, and of what is no host that it is none", async () => {
+  it("says what to do about an unknown host, and refuses what is not one", async () => {
     const unknown = await page("", "new.example.org");
 
     expect(unknown.statusCode).toBe(404);
@@ -145,14 +145,14 @@ describe("the host as a whole", () => {
     expect((await page("", "a%20b%3Cscript%3E")).body).toContain("is no host&#39;s name");
   });
 
-  it("refuses a part that there is none of", async () => {
+  it("refuses an unknown part", async () => {
     expect((await page("?part=weather")).statusCode).toBe(400);
     expect((await page("?part=pages&status=99999")).statusCode).toBe(400);
   });
 });
 
 describe("its parts", () => {
-  it("tell how old its pages are, and what failed by whose fault", async () => {
+  it("show how old its pages are, and what failed by whose fault", async () => {
     const { overview } = await json();
 
     expect(overview?.urls).toMatchObject({ due: 2, scheduled: 3, failing: 1, blockedByRobots: 1, gone: 1 });
@@ -172,7 +172,7 @@ describe("its parts", () => {
     expect(body).toContain("10 of 50 fetches");
   });
 
-  it("list its URLs by state, outcome and status, and what is left out", async () => {
+  it("list its URLs by state, outcome and status, and excluded ones", async () => {
     const { pages } = await json("?part=pages");
     const urls = async (query: string) =>
       (await json(`?part=pages${query}`)).pages?.urls.map(({ url }) => url);
@@ -198,14 +198,14 @@ describe("its parts", () => {
     expect((await page("?part=pages")).body).toContain("Fähre &lt;b&gt;heute&lt;/b&gt;");
   });
 
-  it("go on where they ended", async () => {
+  it("continue where they ended", async () => {
     const first = (await json("?part=pages")).pages!;
     const rest = (await json(`?part=pages&after=${encodeURIComponent(first.urls[2]!.url)}`)).pages!;
 
     expect(rest.urls).toEqual(first.urls.slice(3));
   });
 
-  it("tell what changed, with the difference of the text", async () => {
+  it("show what changed, with the difference of the text", async () => {
     const { changes } = await json("?part=changes&days=1");
     const { body } = await page("?part=changes&days=1");
 
@@ -218,7 +218,7 @@ describe("its parts", () => {
     expect((await json("?part=changes&days=7")).changes?.changes).toHaveLength(1);
   });
 
-  it("tell which rules of robots.txt block how many URLs", async () => {
+  it("show which rules of robots.txt block how many URLs", async () => {
     const { robots } = await json("?part=robots");
 
     expect(robots?.blocked).toEqual({
@@ -229,7 +229,7 @@ describe("its parts", () => {
     expect((await page("?part=robots")).body).toContain("It states no preferences.");
   });
 
-  it("tell how fast it answers, and by whom it was asked", async () => {
+  it("show how fast it answers, and who asked", async () => {
     const { speed } = await json("?part=speed&range=7d");
 
     expect(speed?.all).toEqual({ samples: 50, rttMs: 12, firstByteMs: 30, totalMs: 50, wireBytes: 50_000 });
@@ -237,14 +237,14 @@ describe("its parts", () => {
     expect((await page("?part=speed&range=7d")).body).toContain("Connecting and first byte");
   });
 
-  it("tell its neighbours by links", async () => {
+  it("show its neighbours by links", async () => {
     const { links } = await json("?part=links");
 
     expect(links?.to).toEqual([{ host: "old.example.org", pages: 1 }]);
     expect(links?.from).toEqual([{ host: "old.example.org", pages: 1 }]);
   });
 
-  it("are what the command says", async () => {
+  it("match the command", async () => {
     await database.pool.query("update page_change set noted_at = now()");
     const place = ["--database-url", database.url, "--schema", database.schema];
 
@@ -261,7 +261,7 @@ describe("fetching it again", () => {
       headers: program,
     });
 
-  it("wants the host's name typed, and is for those alone who may hand in URLs", async () => {
+  it("needs the host's name typed, and the right to submit URLs", async () => {
     const staff = await signIn(database, "staff");
     const { body } = await app.inject({ url: `/sites/${host}`, headers: staff.headers });
 
@@ -278,7 +278,7 @@ describe("fetching it again", () => {
     ).toBe(401);
   });
 
-  it("makes what is scheduled due, once, and is in the audit log", async () => {
+  it("makes scheduled URLs due, once, and is in the audit log", async () => {
     const done = await post({});
 
     expect(done.json()).toEqual({ host, urls: 3 });

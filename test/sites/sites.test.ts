@@ -97,7 +97,7 @@ const siteOf = async (host: string) => {
   return sites[0]!;
 };
 
-it("tells of a host what its rows say: crawler, organisation, pages, and the fetches of seven days", async () => {
+it("lists a host's crawler, organisation, pages, and fetches of seven days", async () => {
   const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
   const answer = (await get("/api/sites?host=www.")).json();
 
@@ -137,11 +137,11 @@ it.each([
   ["under=example.com", ["gone.example.com", "opted.example.com", "shop.example.com"]],
   // Not every name with this ending is below it.
   ["under=ample.com", []],
-])("%s lets through what it says", async (query, expected) => {
+])("%s filters as it says", async (query, expected) => {
   expect(await hosts(query)).toEqual(expected);
 });
 
-it("says why a host is blocked or unresolved, and which crawler has one in hand that is another's", async () => {
+it("says why a host is blocked or unresolved, and who is fetching another crawler's host", async () => {
   expect((await siteOf("inside.")).reason).toBe("its address is not public: 10.0.0.0/8 private use");
   expect((await siteOf("opted.")).reason).toBe("the site opted out");
   expect((await siteOf("nowhere.")).reason).toBe("its name does not resolve: the name does not exist");
@@ -152,7 +152,7 @@ it("says why a host is blocked or unresolved, and which crawler has one in hand 
   });
 });
 
-it("says on the page of each host the state that the list says", async () => {
+it("shows on each host's page the same state as in the list", async () => {
   const { sites } = (await get("/api/sites?limit=1000")).json() as { sites: ListedSite[] };
   const onPages = await Promise.all(
     sites.map(async ({ host }) => [host, (await get(`/api/sites/${host}`)).json().site.state]),
@@ -187,7 +187,7 @@ function inOrder(
 }
 
 it.each(siteSorts.flatMap((sort) => (["up", "down"] as const).map((order) => [sort, order] as const)))(
-  "sorts by %s, %s, and each page goes on where the one before ended",
+  "sorts by %s, %s, and each page continues the one before",
   async (sort, order) => {
     const all = ((await get("/api/sites?limit=1000")).json() as { sites: ListedSite[] }).sites;
     const seen: string[] = [];
@@ -202,7 +202,7 @@ it.each(siteSorts.flatMap((sort) => (["up", "down"] as const).map((order) => [so
   },
 );
 
-it("neither leaves out nor repeats a host that stays as it is while others change", async () => {
+it("neither skips nor repeats an unchanged host while others change", async () => {
   const stays = (await hosts("sort=pages")).filter((host) => !host.endsWith(".example.com"));
   const seen: string[] = [];
   const question = sitesQuestion(sitesInput.parse({ sort: "pages", limit: 2 }));
@@ -220,7 +220,7 @@ it("neither leaves out nor repeats a host that stays as it is while others chang
   expect(seen.filter((host) => !host.endsWith(".example.com"))).toEqual(stays);
 });
 
-it("shows a name in its own script with the one that is asked for beside it, and none as markup", async () => {
+it("shows a name in its own script next to the DNS name, escaped", async () => {
   await sql("update holder set name = '<script>alert(1)</script> \u202eמחזיק' where name = 'Empty Org'");
   const { body } = await get("/sites");
 
@@ -230,7 +230,7 @@ it("shows a name in its own script with the one that is asked for beside it, and
   expect(body).not.toContain("<script>alert");
 });
 
-it("says of a fetch in the future that a clock is off, and never a time before now", async () => {
+it("says that a clock is off when a fetch is in the future, and never a time before now", async () => {
   const yesterday = new Date(worldNow.getTime() - 24 * hour);
   const question = sitesQuestion(sitesInput.parse({ host: "www." }));
   const { sites } = await findSites(database.pool, question, yesterday);
@@ -241,7 +241,7 @@ it("says of a fetch in the future that a clock is off, and never a time before n
   expect(sinceWords(at(-2), worldNow, "its crawler's")).toBe("2 hours ago");
 });
 
-it("marks the order in force, and turns it round by its own link", async () => {
+it("marks the current order, and its link reverses it", async () => {
   const { body } = await get("/sites?sort=failures&country=gr");
 
   expect(body).toMatch(
@@ -254,14 +254,14 @@ it("marks the order in force, and turns it round by its own link", async () => {
   );
 });
 
-it("offers the next step where nothing matches", async () => {
+it("offers a next step where nothing matches", async () => {
   const { body } = await get("/sites?host=nothing.like.it");
 
   expect(body).toContain("No site matches.");
   expect(body).toContain('href="/who?q=nothing.like.it"');
 });
 
-it("sends all that match as CSV, in which nothing is run by a spreadsheet", async () => {
+it("sends all matches as CSV that no spreadsheet runs", async () => {
   await sql("update holder set name = '=cmd()' where name = 'Example Web Ltd'");
   const { body, headers } = await get("/sites.csv?host=www.&after=x");
   const [head, line] = body.split("\r\n");
@@ -292,14 +292,14 @@ it.each([
   "/sites?sort=pages&after=1~99999999999999999999",
   `/sites?host=${"w".repeat(2000)}`,
   "/sites.csv?sort=size",
-])("refuses %s in words", async (url) => {
+])("refuses %s with the reason", async (url) => {
   const answer = await get(url);
 
   expect(answer.statusCode).toBe(400);
   expect(answer.body).not.toContain("<script>");
 });
 
-it("follows what results, delegations and the clock change, and lets go of hosts that the crawl forgot", async () => {
+it("follows results, delegations and the clock, and drops hosts that the crawl forgot", async () => {
   const { pool } = database;
   await sql("insert into site_touch values (array[$1::bigint], '{40}', '{31}', array[$2::timestamptz])", [
     hashOf("shop.example.com"),

@@ -4,7 +4,7 @@ import { degreesOf, largest } from "#coordinator/crawl/web-graph/summary";
 import { seededRandom } from "#core/random";
 
 describe("degrees", () => {
-  it("are counted in bins that double", () => {
+  it("are counted in bins of doubling size", () => {
     expect(degreesOf(Uint32Array.of(0, 0, 1, 2, 3, 4, 9))).toEqual({
       average: 19 / 7,
       most: 9,
@@ -19,7 +19,7 @@ describe("degrees", () => {
     expect(degreesOf(new Uint32Array(0))).toEqual({ average: 0, most: 0, bins: [] });
   });
 
-  it("name those that have most, the first of equal ones first", () => {
+  it("list the largest, the first of equal ones first", () => {
     expect(largest(Uint32Array.of(3, 9, 1, 9, 4), 3)).toEqual([1, 3, 4]);
     expect(largest(Uint32Array.of(9, 9, 9, 9), 2)).toEqual([0, 1]);
     expect(largest(Uint32Array.of(1), 3)).toEqual([0]);
@@ -27,7 +27,7 @@ describe("degrees", () => {
 });
 
 describe("numbers for nodes", () => {
-  it("are the same again for the same hashes, whatever was added between", () => {
+  it("are the same for the same hashes, whatever was added in between", () => {
     const index = new NodeIndex(7);
     const random = seededRandom(2);
     const names = Array.from({ length: 20_000 }, () =>

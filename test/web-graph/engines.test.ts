@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 describe("the local engine", () => {
-  it("writes the ranks of the frontier's URLs, a summary, and the back-links that were not counted", async () => {
+  it("writes the ranks of the frontier's URLs, a summary, and the uncounted back-links", async () => {
     const steps = new Set<string>();
 
     const { summary, mended } = await rankInWorker(
@@ -57,7 +57,7 @@ describe("the local engine", () => {
 });
 
 describe("the SQL engine", () => {
-  it("equals the definition to 1e-9 and leaves no work tables", async () => {
+  it("matches the definition to 1e-9 and leaves no work tables", async () => {
     const client = await database.pool.connect();
     const ranked = await rankBySql(client, settings);
     const found = await ranksIn(database.pool, ranked.table);
@@ -75,7 +75,7 @@ describe("the SQL engine", () => {
     expect(rowCount).toBe(0);
   });
 
-  it("leaves none where it fails half-way either", async () => {
+  it("leaves none where it fails half-way, either", async () => {
     const onProgress = () => {
       throw new Error("cut off");
     };
@@ -87,7 +87,7 @@ describe("the SQL engine", () => {
     expect(rowCount).toBe(0);
   });
 
-  it("ranks nothing where there is nothing", () => {
+  it("ranks nothing in an empty graph", () => {
     expect(ofNothing).toMatchObject({ nodes: 0, links: 0, ranking: { iterations: 0, converged: true } });
   });
 

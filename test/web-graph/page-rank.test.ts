@@ -47,7 +47,7 @@ describe("PageRank equals the solution of its linear system to 1e-9", () => {
     expect(converged).toBe(true);
   });
 
-  it("for random graphs, with other dampings, with weights", () => {
+  it("for random graphs, other damping factors, and weights", () => {
     for (let seed = 1; seed <= 30; seed++) {
       const random = seededRandom(seed);
       const nodes = 1 + Math.floor(random() * 30);
@@ -73,7 +73,7 @@ describe("PageRank equals the solution of its linear system to 1e-9", () => {
 });
 
 describe("PageRank", () => {
-  it("of no pages is none", () => {
+  it("of no pages is empty", () => {
     expect(pageRank(graphOf(0, []))).toEqual({
       ranks: new Float64Array(0),
       iterations: 0,
@@ -82,7 +82,7 @@ describe("PageRank", () => {
     });
   });
 
-  it("says so when the sweeps end before the tolerance, and tells of each", () => {
+  it("reports each sweep, and when they end before the tolerance", () => {
     const seen: number[] = [];
 
     const { converged, iterations } = pageRank(
@@ -94,17 +94,17 @@ describe("PageRank", () => {
     expect({ converged, iterations, seen }).toEqual({ converged: false, iterations: 3, seen: [1, 2, 3] });
   });
 
-  it("refuses a damping that would let ranks grow without end", () => {
+  it("refuses a damping factor that makes ranks grow without end", () => {
     expect(() => pageRank(graphOf(1, []), { ...exact, damping: 1 })).toThrow("damping is 1");
   });
 });
 
 describe("the graph", () => {
-  it("refuses links to nodes that are not there", () => {
+  it("refuses links to missing nodes", () => {
     expect(() => graphOf(2, linksIn("0>1 1>2"))).toThrow("link 1 is from node 1 to 2, and there are 2");
   });
 
-  it("counts links between hosts, and those within a host apart", () => {
+  it("counts links between hosts and those within a host separately", () => {
     const pages = graphOf(5, linksIn("0>1 0>2 1>2 1>3 2>0 3>4 4>4"));
     const hosts = hostGraph(pages, Uint32Array.of(0, 0, 1, 1, 2), 3);
 

@@ -27,7 +27,7 @@ const layout = `
   where h.inhparent = 'url_rank'::regclass
   order by c.relname`;
 
-it("a ranking leaves nothing of the one before, and the table as the migrations made it", async () => {
+it("a ranking replaces the one before, and the table is as the migrations made it", async () => {
   const before = (await database.pool.query(layout)).rows;
   await rank(1);
   const sizes =
@@ -54,7 +54,7 @@ it("a ranking leaves nothing of the one before, and the table as the migrations 
   ).toBe(0);
 });
 
-it("who reads the ranks goes on reading them, and nobody waits behind the swap for that", async () => {
+it("readers of the ranks continue, and nobody waits behind the swap for them", async () => {
   await rank(5);
   const reader = await database.pool.connect();
   await reader.query("begin; select count(*) from url_rank");

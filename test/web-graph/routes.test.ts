@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-it("says of ranks that were made in the database when that was, and what counts the rest", async () => {
+it("says when ranks were made in the database, and what counts the rest", async () => {
   await database.pool.query(
     "insert into url_rank (host_hash, url_hash, page_rank, ranked_at) values (1, 1, 1, '2030-01-01T11:00:00Z')",
   );
@@ -34,7 +34,7 @@ it("says of ranks that were made in the database when that was, and what counts 
   });
 });
 
-it("shows what the last ranking kept, as a page, JSON that fits its description, and CSV", async () => {
+it("shows the last ranking as a page, JSON as described, and CSV", async () => {
   const seeded = await seedGraph(database.pool, 5, 0.85);
   await database.pool.query(
     "update frontier_url set url = 'http://page.example/<b>?a=1&b=2' where url like '%/1'",

@@ -38,15 +38,15 @@ async function turn(at: Date, mostLinks?: number, stopping = new AbortController
 const rankedAt = async () =>
   (await database.pool.query<{ at: Date | null }>("select max(ranked_at) as at from url_rank")).rows[0]!.at;
 
-describe("ranking by the clock", () => {
-  it("leaves a graph that is too large, and says what to do", async () => {
+describe("scheduled ranking", () => {
+  it("skips a graph that is too large, and says what to do", async () => {
     await turn(noon, 10);
 
     expect(said).toEqual(["too many links to rank here: run nearcrawl rank --engine sql --write"]);
     expect(await rankedAt()).toBeNull();
   });
 
-  it("is given up when the coordinator stops, with nothing written", async () => {
+  it("stops with the coordinator, with nothing written", async () => {
     const stop = new AbortController();
 
     const work = turn(noon, undefined, stop.signal);
@@ -59,7 +59,7 @@ describe("ranking by the clock", () => {
     expect(await rankedAt()).toBeNull();
   });
 
-  it("is done once a day, and again when the clock was ahead of now", async () => {
+  it("runs once a day, and again after the clock was ahead", async () => {
     await Promise.all([turn(hoursAfter(0)), turn(hoursAfter(0))]);
     await turn(hoursAfter(23));
     const first = await rankedAt();

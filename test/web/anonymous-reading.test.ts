@@ -52,8 +52,8 @@ async function listening(server: ReturnType<typeof createTcpServer>): Promise<nu
   return (server.address() as AddressInfo).port;
 }
 
-describe("a proxy that was not declared", () => {
-  it("is known by HTTP/1.0, even where it writes Host and adds no field", async () => {
+describe("an undeclared proxy", () => {
+  it("is recognised by HTTP/1.0, even where it sets Host and adds no header", async () => {
     const proxy = createTcpServer((client) => {
       client.on("error", () => {});
       client.once("data", (head) => {
@@ -80,7 +80,7 @@ describe("a proxy that was not declared", () => {
     ["cf-connecting-ip", "192.0.2.1"],
     ["true-client-ip", "192.0.2.1"],
     ["cdn-loop", "cloudflare"],
-  ])("is known by %s over HTTP/1.1", async (name, value) => {
+  ])("is recognised by %s over HTTP/1.1", async (name, value) => {
     const proxy = createServer((request, reply) => {
       const headers = { host: `127.0.0.1:${port}`, [name]: value };
       ask({ host: "127.0.0.1", port, path: request.url, headers }, (answer) => {
@@ -94,7 +94,7 @@ describe("a proxy that was not declared", () => {
     proxy.close();
   });
 
-  it("is known by a browser's words about another name or another site", async () => {
+  it("is recognised by a browser's headers about another name or another site", async () => {
     const marks: IncomingHttpHeaders[] = [
       { "sec-fetch-site": "cross-site" },
       { "sec-fetch-site": "same-site" },
@@ -108,7 +108,7 @@ describe("a proxy that was not declared", () => {
     ).toEqual(marks.map(() => 401));
   });
 
-  it("leaves reading to who asks this machine directly, as curl and browsers do", async () => {
+  it("does not affect those who ask this machine directly, like curl and browsers", async () => {
     const own: IncomingHttpHeaders[] = [
       {},
       { host: `localhost:${port}`, "sec-fetch-site": "none" },
@@ -159,7 +159,7 @@ ${server(first, "")} ${server(second, 'proxy_http_version 1.1; proxy_set_header 
   },
 );
 
-it("doctor says what strangers read by way of the public address", async () => {
+it("doctor says what anonymous readers see at the public address", async () => {
   const open = webServer(database, { access: testAccess(database, () => worldNow, true) });
   await open.listen({ host: "127.0.0.1", port: 0 });
   const readingOf = async (at: number, values: object) => {

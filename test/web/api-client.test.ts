@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(async () => await app?.close());
 
 describe("a client made from the document", () => {
-  it("reads a list, and one of it", async () => {
+  it("reads a list and one of its entries", async () => {
     const list = await client.fleet!({ query: { state: "online" } });
     const { crawlers } = list.value as { crawlers: { name: string }[] };
     const one = await client.crawler!({ path: { name: crawlers[0]!.name } });
@@ -46,7 +46,7 @@ describe("a client made from the document", () => {
     expect([one.status, one.faults]).toEqual([200, []]);
   });
 
-  it("creates something, reads it back, and takes it away", async () => {
+  it("creates an entry, reads it back, and removes it", async () => {
     const made = await client.setSiteCap!({
       body: { site: "example.org", seconds: 5, words: "They asked for it." },
     });
@@ -59,7 +59,7 @@ describe("a client made from the document", () => {
     expect([removed.status, removed.faults]).toEqual([200, []]);
   });
 
-  it("hears what is wrong, in the form that the document states", async () => {
+  it("receives errors in the documented form", async () => {
     const unknown = await client.crawler!({ path: { name: "nobody" } });
     const bad = await client.search!({ query: { q: "ferry", language: "German" } });
     const refused = await client.find!({ query: { q: "a".repeat(3000) } });
@@ -87,14 +87,14 @@ describe("the list of errors", () => {
   };
   const json = { "content-type": "application/json" };
 
-  it("has every status that an operation states", () => {
+  it("has every status that an operation declares", () => {
     const stated = operationsOf(describeApi()).flatMap(({ path, operation }) =>
       path.startsWith("/api/") ? Object.keys(operation.responses).filter((status) => status >= "400") : [],
     );
     expect([...new Set(stated)].filter((status) => !(status in apiErrors))).toEqual([]);
   });
 
-  it("is what the server answers by", async () => {
+  it("matches the server's answers", async () => {
     const reader = await bearer(database, ["read"], { name: "reader" });
     await database.pool.query("update change_feed set last_number = 10, removed_through = 10");
     const cap = JSON.stringify({ site: "a.example", seconds: 1, words: "x" });
@@ -127,7 +127,7 @@ describe("the list of errors", () => {
     expect(statuses).toEqual([400, 401, 403, 404, 405, 409, 410, 413, 415, 422]);
   });
 
-  it("stands on the API's page, and in its JSON", async () => {
+  it("is on the API's page and in its JSON", async () => {
     const page = (await (await fetch(`${base}/api`)).text()).replaceAll("&#39;", "'");
     const { errors } = (await (await fetch(`${base}/api/operations`)).json()) as {
       readonly errors: readonly { readonly status: number }[];

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-it("lists every operation once, with a link to all of it", async () => {
+it("lists every operation once, with a link to its details", async () => {
   const { body } = await app.inject("/api");
 
   const links = [...body.matchAll(/href="\/api\?operation=(\w+)"/g)].map(([, name]) => name);
@@ -28,7 +28,7 @@ it("lists every operation once, with a link to all of it", async () => {
   expect(body.length).toBeLessThan(100_000);
 });
 
-it("shows of each operation its parameters, its answers, and a line to try it", async () => {
+it("shows each operation's parameters, answers, and a command to try it", async () => {
   for (const { operation, method } of operations) {
     const { statusCode, body } = await app.inject(`/api?operation=${operation.operationId}`);
 
@@ -40,7 +40,7 @@ it("shows of each operation its parameters, its answers, and a line to try it", 
   }
 });
 
-it("fills in the example in the line to try, which a shell can run as it stands", async () => {
+it("puts the example into the command, which a shell can run unchanged", async () => {
   const { host } = new URL(await app.listen({ host: "127.0.0.1", port: 0 }));
   const lineOf = async (operation: string) => {
     const page = await (await fetch(`http://${host}/api?operation=${operation}`)).text();
@@ -53,7 +53,7 @@ it("fills in the example in the line to try, which a shell can run as it stands"
   expect(await printed(`${line} -sS -m 10 -o /dev/null -w '%{http_code}'`)).toBe("200");
 });
 
-it("names the origin by which it was asked, in its description and its lines to try", async () => {
+it("names the origin of the request in its description and its commands", async () => {
   const asked = async (url: string, headers: Record<string, string>) =>
     (await app.inject({ url, headers })).body;
   const behind = webServer(database, { settings: { ...webSettings, behindProxy: true } });
@@ -73,6 +73,6 @@ it("names the origin by which it was asked, in its description and its lines to 
   expect(JSON.stringify(odd)).not.toContain("reboot");
 });
 
-it("knows no other operation", async () => {
+it("has no other operation", async () => {
   expect((await app.inject("/api?operation=nothing")).statusCode).toBe(404);
 });

@@ -36,7 +36,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     await database?.close();
   });
 
-  it("every page holds names of 2,000 characters from right to left, zoomed to 400 %, without scripts", async () => {
+  it("every page fits names of 2,000 characters from right to left, zoomed to 400 %, without scripts", async () => {
     const long = "\u05d0\u0628".repeat(1000);
     await database.pool.query("update crawler set place = $1 where name = 'athens'", [long]);
     await seedHost(database.pool, { host: "long.example.org", state: "refused", stateReason: long });
@@ -65,7 +65,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     });
   });
 
-  it("another group is looked into and gone to by keyboard alone", async () => {
+  it("another group is opened and entered by keyboard alone", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/who");
       await page.locator("summary", { hasText: "Fleet" }).focus();
@@ -110,7 +110,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 90_000 }, () => 
     });
   });
 
-  it("without JavaScript everything is there", async () => {
+  it("everything is there without JavaScript", async () => {
     await site.withPage({ javaScriptEnabled: false }, async (page) => {
       await page.goto("/");
       expect(await page.locator("tbody tr").count()).toBeGreaterThanOrEqual(3);

@@ -24,7 +24,7 @@ const asked = async (url: string, headers: Record<string, string> = {}) =>
   await app.inject({ url, headers: { "accept-encoding": "gzip, deflate, br", ...headers } });
 
 describe("an answer", () => {
-  it("is the same compressed, as page, JSON, CSV, style and script", async () => {
+  it("is the same when compressed, as page, JSON, CSV, style and script", async () => {
     const style = assetAddress("nearcrawl.css");
     for (const url of ["/about-crawler", "/api/overview", "/api/openapi.json", style, "/assets/charts.js"]) {
       const [plain, brotli, gzip] = await Promise.all([
@@ -44,7 +44,7 @@ describe("an answer", () => {
     }
   });
 
-  it("is left as it is where it is short, a stream, or a digest of its bytes goes with it", async () => {
+  it("is not compressed when it is short, a stream, or sent with a digest of its bytes", async () => {
     const small = fastify();
     compressAnswers(small);
     const text = "of a word and another ".repeat(100);
@@ -65,7 +65,7 @@ describe("an answer", () => {
     expect(codings).toEqual(["gzip", undefined, undefined, undefined, undefined]);
   });
 
-  it("to somebody signed in is compressed only where no other site asked for it (BREACH)", async () => {
+  it("to people who are signed in is compressed only if no other site asked for it (BREACH)", async () => {
     const { headers } = await signIn(database, "operator");
     const codings: unknown[] = [];
     for (const site of ["same-origin", "none", "cross-site", "same-site", null]) {
@@ -78,7 +78,7 @@ describe("an answer", () => {
   });
 });
 
-it("the reader's weights are heeded", () => {
+it("the client's weights are respected", () => {
   expect(codingFor("gzip, br")).toBe("br");
   expect(codingFor("gzip;q=1.0, br;q=0")).toBe("gzip");
   expect(codingFor("identity;q=1, *;q=0")).toBeNull();
@@ -88,7 +88,7 @@ it("the reader's weights are heeded", () => {
 });
 
 describe("assets", () => {
-  it("are kept for good by the address in the page, and asked about by any other", async () => {
+  it("are cached for ever at the address in the page, and revalidated at any other", async () => {
     const address = assetAddress("nearcrawl.css");
     const [named, plain, other] = await Promise.all([
       app.inject(address),
@@ -107,7 +107,7 @@ describe("assets", () => {
     expect((await app.inject("/assets/base.css")).statusCode).toBe(404);
   });
 
-  it("robots.txt leaves other crawlers the page about ours, and nothing else", async () => {
+  it("robots.txt allows other crawlers only the page about ours", async () => {
     const { body } = await app.inject("/robots.txt");
 
     expect(body).toContain("Allow: /about-crawler\n");

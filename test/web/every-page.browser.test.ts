@@ -124,7 +124,7 @@ describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () =>
     await database?.close();
   });
 
-  it("is every page of the server", () => {
+  it("covers every page of the server", () => {
     const paths = routesOf(app)
       .filter(({ methods }) => methods.includes("GET"))
       .map(({ path }) => path);

@@ -133,18 +133,18 @@ async function notRefused(paths: readonly string[], headers: Record<string, stri
   return found;
 }
 
-it("every route is found, and everything named here is one", () => {
+it("every route is listed here, and everything listed here is a route", () => {
   expect(reads.length).toBeGreaterThan(70);
   expect(sends.length).toBeGreaterThan(50);
   expect(without([...publicReads, ...partnersReads, ...staffsReads], reads)).toEqual([]);
   expect(without([...publicSends, ...ownSends, ...staffsSends, ...partnersSends], sends)).toEqual([]);
 });
 
-it("nobody reads without signing in, where pages are not for everybody", async () => {
+it("nobody reads without signing in where pages are not public", async () => {
   expect(await notRefused(without(reads, publicReads), {})).toEqual([]);
 });
 
-it("a token reads what its scopes are for", async () => {
+it("a token reads what its scopes allow", async () => {
   const other = await bearer(database, ["registry-write"]);
   const metrics = await bearer(database, ["metrics-read"]);
 
@@ -152,7 +152,7 @@ it("a token reads what its scopes are for", async () => {
   expect(await notRefused(without(reads, publicReads), metrics)).toEqual(["/metrics 200"]);
 });
 
-it("a partner reads of its own crawlers, and of no other", async () => {
+it("a partner reads about its own crawlers only", async () => {
   const { headers } = await signIn(database, "partner", { crawlers: ["athens"] });
 
   expect(await notRefused(without(reads, publicReads, partnersReads), headers)).toEqual([]);
@@ -160,13 +160,13 @@ it("a partner reads of its own crawlers, and of no other", async () => {
   expect(await notRefused(partnersReads, headers)).toHaveLength(partnersReads.length);
 });
 
-it("staff read the crawl, and nothing of keys, people and incidents", async () => {
+it("staff read the crawl, but not keys, people and incidents", async () => {
   const { headers } = await signIn(database, "staff");
 
   expect(await notRefused(without(reads, publicReads, staffsReads), headers)).toEqual([]);
 });
 
-it("what needs signing in is kept by no cache that others share", async () => {
+it("what needs signing in is kept by no shared cache", async () => {
   const { headers } = await signIn(database, "operator");
   const kept: string[] = [];
 
@@ -205,7 +205,7 @@ async function takenFrom(paths: readonly string[], sender: Sender, name?: string
   return taken;
 }
 
-it("nothing is taken from who has not signed in, or may not", async () => {
+it("nothing is accepted without signing in or without the right", async () => {
   const as = ({ headers, formToken }: SignedIn, from: string): Sender => ({
     headers: { ...headers },
     formToken,
@@ -223,7 +223,7 @@ it("nothing is taken from who has not signed in, or may not", async () => {
   expect(await takenFrom(partnersSends, partner, "berlin")).toEqual([]);
 });
 
-it("no form is taken that another site's page sent, or that lacks the session's token", async () => {
+it("no form is accepted from another site's page or without the session's token", async () => {
   const operator = await signIn(database, "operator");
   const { headers, formToken } = operator;
   const elsewhere = { ...headers, "sec-fetch-site": "cross-site" };
@@ -238,7 +238,7 @@ it("no form is taken that another site's page sent, or that lacks the session's 
 /** The page of the API's description, as JSON; the description itself says what it would. */
 const undescribed = ["/api", "/api/operations"];
 
-it("what is served under /api is described, and what is described there is served", () => {
+it("everything served under /api is described, and everything described is served", () => {
   const described = Object.entries(describeApi().paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
   );
@@ -257,7 +257,7 @@ const hostile = [
   ...["99999999999999999999", "+275760-09-13T00:00:01Z", "::", "%27%22%3E%3Cscript%3E", "a".repeat(3000)],
 ];
 
-it("whatever a reader asks, the fault is not ours", async () => {
+it("no question makes the server fail", async () => {
   const headers = await bearer(database, scopes);
   const faults: string[] = [];
   const ask = async (url: string) => {
@@ -284,7 +284,7 @@ it("whatever a reader asks, the fault is not ours", async () => {
   expect(faults).toEqual([]);
 });
 
-it("whatever a program sends, the fault is not ours", async () => {
+it("no request body makes the server fail", async () => {
   const headers = await bearer(database, scopes);
   const ask = async (url: string, payload: unknown) =>
     (await app.inject({ method: "POST", url, headers, payload: payload as object })).statusCode;

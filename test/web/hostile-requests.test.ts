@@ -135,7 +135,7 @@ const names = [
 ];
 
 describe.each(names)("%s", (name) => {
-  it("outlives requests that are none, and serves the next one", async () => {
+  it("survives malformed requests and serves the next one", async () => {
     const { at, usual } = servers.get(name)!;
 
     for (const [what, bytes] of hostile) {
@@ -146,7 +146,7 @@ describe.each(names)("%s", (name) => {
     }
   }, 60_000);
 
-  it("bounds connections that say nothing, and serves again when they are gone", async () => {
+  it("limits silent connections, and serves again when they are gone", async () => {
     const { at, usual } = servers.get(name)!;
     const silent: Socket[] = [];
     for (let opened = 0; opened < 1000; opened += 1) silent.push(connect(at).on("error", () => {}));

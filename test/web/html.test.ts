@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { filterChips } from "#coordinator/web/components";
 import { sentence } from "#coordinator/web/format";
 import { html, pathWith, safeHref, withCellLabels } from "#coordinator/web/html";
-import { filterChips } from "#coordinator/web/components";
 
 describe("html", () => {
   it("escapes every value, also inside attributes", () => {
@@ -12,13 +12,13 @@ describe("html", () => {
     );
   });
 
-  it("takes its own pieces as they are, and lists of them", () => {
+  it("inserts its own fragments unescaped, and lists of them", () => {
     expect(html`<ul>${["<a>", "b"].map((text) => html`<li>${text}</li>`)}</ul>`.markup).toBe(
       "<ul><li>&lt;a&gt;</li><li>b</li></ul>",
     );
   });
 
-  it("shows nothing for null, undefined and false, and zero as a figure", () => {
+  it("shows nothing for null, undefined and false, but shows zero", () => {
     expect(html`${null}${undefined}${false}${0}`.markup).toBe("0");
   });
 
@@ -30,7 +30,7 @@ describe("html", () => {
 });
 
 describe("links", () => {
-  it("go to the web and nowhere else", () => {
+  it("lead to the web and nowhere else", () => {
     expect(safeHref("https://example.org/")).toBe("https://example.org/");
     for (const url of [
       "javascript:alert(1)",
@@ -43,14 +43,14 @@ describe("links", () => {
     }
   });
 
-  it("encode what they ask", () => {
+  it("encode their parameters", () => {
     expect(pathWith("/who", { q: "a&b=c#d é" })).toBe("/who?q=a%26b%3Dc%23d+%C3%A9");
     expect(pathWith("/search", { q: "x", host: null, language: "" })).toBe("/search?q=x");
   });
 });
 
 describe("a sentence", () => {
-  it("has its instants as times that a reader's zone can be put in, and stays text", () => {
+  it("has its instants as time elements for the reader's zone, and stays text", () => {
     const { markup } = sentence("Not due before 2026-11-29 15:42:08 UTC, <in 7 days>.");
 
     expect(markup).toBe(
@@ -75,7 +75,7 @@ it("each chip leads to the same address without its filter, from the first page 
   ]);
 });
 
-it("a foreign value is text in a direction of its own, and no filter is no list", () => {
+it("a foreign value is text with its own direction, and no filters make no list", () => {
   const one = filterChips("/sites", {}, [{ name: "q", label: "Words", value: "<b>שלום" }]);
 
   expect(one.markup).toContain("<bdi>&lt;b&gt;שלום</bdi>");
@@ -87,7 +87,7 @@ it("a foreign value is text in a direction of its own, and no filter is no list"
 
 const labelled = (markup: ReturnType<typeof html>) => withCellLabels(markup.markup);
 
-it("a cell is labelled by the head of its column, spans counted", () => {
+it("a cell is labelled by the head of its column, counting spans", () => {
   const page = html`<p>before</p><table><thead><tr><th scope="col">Host</th><th><a href="?sort=a">Pages</a> ↓</th><th>RTT</th></tr></thead>
 <tbody><tr><th scope="row">a.example</th><td class="number">5</td><td>8 ms</td></tr><tr><td colspan="2">none</td><td>–</td></tr></tbody></table><p>after</p>`;
 
@@ -100,7 +100,7 @@ it("a cell is labelled by the head of its column, spans counted", () => {
   );
 });
 
-it("what only screen readers are told is no label, and tables without a head stay as they are", () => {
+it("text for screen readers is no label, and tables without a head stay as they are", () => {
   const page = html`<table><thead><tr><th>Name</th><th><span class="hidden">Change</span></th></tr></thead><tbody><tr><td>a</td><td>b</td></tr></tbody></table
 ><table><tbody><tr><td>c</td></tr></tbody></table>`;
 
@@ -108,7 +108,7 @@ it("what only screen readers are told is no label, and tables without a head sta
   expect(labelled(page)).toContain("<td>c</td>");
 });
 
-it("a head from outside stays text in the attribute, in linear time", () => {
+it("a foreign head stays text in the attribute, in linear time", () => {
   const hostile = `"><script>x</script>'`;
   const rows = Array.from({ length: 20_000 }, () => html`<tr><td>${"<td>".repeat(10)}</td></tr>`);
   const page = html`<table><thead><tr><th>${hostile}</th></tr></thead><tbody>${rows}</tbody></table>`;

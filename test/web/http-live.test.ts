@@ -79,7 +79,7 @@ async function listen() {
 }
 
 describe("live events", () => {
-  it("start with every region of the overview, and later bring what has changed", async () => {
+  it("start with every region of the overview, then send what changed", async () => {
     const stream = await listen();
 
     const first = await stream.until((regions) => regions.figures !== undefined);
@@ -104,7 +104,7 @@ describe("live events", () => {
     expect(later.map).toBeUndefined();
   });
 
-  it("have a bound on listeners, who get the reason", async () => {
+  it("limit their listeners, who get the reason", async () => {
     const streams = await Promise.all(Array.from({ length: maxListeners }, listen));
 
     const refused = await request(`${base}/events`);
@@ -115,7 +115,7 @@ describe("live events", () => {
     expect(words).toContain("Too many listeners");
   });
 
-  it("leave room when one address takes many, which is told by the proxy", async () => {
+  it("leave room when one address, as given by the proxy, takes many", async () => {
     await listenWith(webServer(database, { settings: { ...webSettings, behindProxy: true } }));
     const events = `${base}/events`;
     const listenFrom = async (address: string) => {
@@ -138,7 +138,7 @@ describe("live events", () => {
     }, 5000);
   });
 
-  it("end when the server closes, and keep it from nothing", async () => {
+  it("end when the server closes, without delaying it", async () => {
     const stream = await listen();
     const ended = stream.ended();
 
@@ -148,7 +148,7 @@ describe("live events", () => {
   });
 });
 
-describe("whoever hangs up", () => {
+describe("a client that hangs up", () => {
   const hangUps = async (text: string) => {
     const { port } = app.server.address() as AddressInfo;
     const sockets = Array.from({ length: maxOpenRequests }, () => connect(port, "127.0.0.1"));
@@ -164,7 +164,7 @@ describe("whoever hangs up", () => {
     return statusCode;
   };
 
-  it("before the answer is there keeps its place until nothing works on it any more", async () => {
+  it("before the answer is ready keeps its place until the work has ended", async () => {
     const gate = makeGate();
     await reopen(gate.opened);
     const hangUp = await hangUps("GET /api/overview HTTP/1.1\r\nhost: here\r\n\r\n");
@@ -227,7 +227,7 @@ describe("half-sent forms", () => {
       accept: "application/json",
     });
 
-  it("of two addresses take nothing from others: pages, health, readiness and forms are answered", async () => {
+  it("of two addresses block nobody else: pages, health, readiness and forms are answered", async () => {
     await behindProxy();
     await Promise.all(
       Array.from({ length: 2 * maxOpenRequests }, (_, at) => halfSent(`192.0.2.${1 + (at % 2)}`)),
@@ -245,7 +245,7 @@ describe("half-sent forms", () => {
     expect(statuses).toEqual([200, 200, 200, 201, 200]);
   });
 
-  it("of many addresses leave the pages alone, and an operator who is signed in sends his form", async () => {
+  it("of many addresses block neither pages nor an operator's form", async () => {
     await behindProxy();
     const operator = await signIn(database, "operator");
     await Promise.all(
@@ -268,7 +268,7 @@ describe("half-sent forms", () => {
     expect(statuses).toEqual({ page: 200, stranger: 503, inventedCookie: 503, operator: 303 });
   });
 
-  it("are cut off when they take too long, and their places are free again", async () => {
+  it("are cut off when they take too long, which frees their places", async () => {
     await behindProxy({ bodyTimeoutMs: 20 });
 
     const slow = await halfSent("192.0.2.1");
@@ -280,8 +280,8 @@ describe("half-sent forms", () => {
   });
 });
 
-describe("a coordinator that works on as many requests as it takes", () => {
-  it("answers health, readiness and those who have signed in, and no strangers", async () => {
+describe("a coordinator at its limit of requests", () => {
+  it("answers health, readiness and people who are signed in, but not strangers", async () => {
     const gate = makeGate();
     await reopen(gate.opened, true);
     const operator = await signIn(database, "operator");
@@ -304,7 +304,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
   });
 
-  it("gives one address a third of the places at most", async () => {
+  it("gives one address at most a third of the places", async () => {
     const gate = makeGate();
     await reopen(gate.opened, true);
     const of = async (url: string, address: string) =>
@@ -323,7 +323,7 @@ describe("a coordinator that works on as many requests as it takes", () => {
     expect(3 * maxOpenOfAddress).toBeLessThanOrEqual(maxOpenRequests);
   });
 
-  it("waits for no reader: answers that nobody takes hold no place", async () => {
+  it("does not wait for readers: unread answers hold no place", async () => {
     const large = Buffer.alloc(48 * 1024 * 1024, "x");
     await listenWith(
       webServer(database, { parts: [({ app: routes }) => void routes.get("/large", async () => large)] }),

@@ -82,7 +82,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     await page.waitForURL((url) => url.href !== here);
   }
 
-  it("a question is asked, and its answer read", async () => {
+  it("a question is asked and its answer read", async () => {
     await page.goto("/");
     await tabTo(/^Who crawls this/);
     await page.keyboard.type("1.2.4.4");
@@ -93,7 +93,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     expect(await page.locator(".probe-chosen .value").textContent()).toContain("12.5 ms");
   });
 
-  it("a host is opened, and its pages", async () => {
+  it("a host and its pages are opened", async () => {
     await goTo("www.example.org", /^www\.example\.org/);
     await tabTo(/^Pages$/);
     await page.keyboard.press("Enter");
@@ -102,7 +102,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     expect(await page.locator("main table").first().textContent()).toContain("https://www.example.org/");
   });
 
-  it("an alert is muted until an end", async () => {
+  it("an alert is muted for a time", async () => {
     await goTo("mute", /^Alerts/);
     await tabTo(/^Mute…/);
     await page.keyboard.press("Enter");
@@ -115,7 +115,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     expect(await page.locator("main").textContent()).toContain("the power is out");
   });
 
-  it("a policy is changed: looked at before it is saved", async () => {
+  it("a policy is previewed and saved", async () => {
     await goTo("pages per host", /^Pages per host/);
     await tabTo(/^Pages per host$/);
     const isSlider = (await page.evaluate("document.activeElement.type")) === "range";

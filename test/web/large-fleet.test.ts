@@ -10,7 +10,7 @@ import { webServer } from "../support/web-server.ts";
 
 const mostKilobytes = 400;
 
-it("every page says what it has to in 400 kB of HTML, whatever the crawlers are called", async () => {
+it("every page fits into 400 kB of HTML, whatever the crawlers are called", async () => {
   const database = await testDatabase();
   await seedWorld(database.pool);
   await database.pool.query(

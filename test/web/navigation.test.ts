@@ -21,7 +21,7 @@ const where = (path: string, actor = operator) => {
 };
 
 describe("the navigation", () => {
-  it("has three groups of at most six entries each, and no path stands twice", () => {
+  it("has three groups of at most six entries each, and no path twice", () => {
     const tabs = navigation.flatMap(({ entries }) => entries.flatMap((entry) => entry.tabs ?? [entry]));
     const paths = tabs.flatMap(({ path, also = [] }) => [path, ...also]);
 
@@ -30,7 +30,7 @@ describe("the navigation", () => {
     expect(new Set(paths).size).toBe(paths.length);
   });
 
-  it("finds a page's place by the longest path that it lies below", () => {
+  it("finds a page's place by the longest path above it", () => {
     expect(where("/")).toEqual(["Crawl", "Overview", null]);
     expect(where("/fleet")).toEqual(["Fleet", "Crawlers", null]);
     expect(where("/crawlers/berlin")).toEqual(["Fleet", "Crawlers", null]);
@@ -41,7 +41,7 @@ describe("the navigation", () => {
     expect(where("/fleetwide")).toBeNull();
   });
 
-  it("is open at the page's group, and at the first where the page stands in none", () => {
+  it("is open at the page's group, or at the first where the page is in none", () => {
     const openAt = (path: string) => {
       const viewer = { ...nobody, actor: operator };
       const page = pageFrame({ version: "1", path, title: "Page", body: html`<h1>Page</h1>`, viewer }, pages);
@@ -51,7 +51,7 @@ describe("the navigation", () => {
     expect([openAt("/fleet/trust"), openAt("/account")]).toEqual([["Fleet"], ["Crawl"]]);
   });
 
-  it("shows nobody what they may not open, and goes by the first tab that is open", () => {
+  it("hides what a person may not open, and links to the first tab that they may", () => {
     expect(names(navigationFor(anybody(true), navigation))).toEqual({
       Crawl: ["Overview", "Look up", "Explore", "Queue", "Reports", "Registry"],
       Fleet: ["Crawlers", "Alerts", "Policies"],

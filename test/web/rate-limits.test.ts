@@ -26,7 +26,7 @@ async function readOften(address: string, times: number): Promise<number> {
   return answered;
 }
 
-it("answers one address, or one IPv6 /64, so much in a minute, as the proxy saw it", async () => {
+it("limits the requests a minute of one address, or one IPv6 /64, as the proxy saw it", async () => {
   const answered = await readOften("10.0.0.1, 2001:db8:0:7::1", readsPerMinute + 20);
   const sameNetwork = await read("2001:db8:0:7:ffff::2", "/api/nothing");
   const page = await read("2001:db8:0:7::1");
@@ -42,7 +42,7 @@ it("answers one address, or one IPv6 /64, so much in a minute, as the proxy saw 
   expect((await read(null)).statusCode).toBe(404);
 });
 
-it("takes fewer changes, right token or not", async () => {
+it("allows fewer changes, whether or not the token is right", async () => {
   const change = async (address: string) =>
     (
       await app.inject({

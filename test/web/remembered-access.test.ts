@@ -39,7 +39,7 @@ function newAccess() {
   return { world, access };
 }
 
-it("who was known within a quarter of an hour may read, and change nothing", async () => {
+it("people seen within a quarter of an hour may read, but change nothing", async () => {
   const { world, access } = newAccess();
   await access.identify(asked("good"));
   world.silence = "the database does not answer";
@@ -57,7 +57,7 @@ it("who was known within a quarter of an hour may read, and change nothing", asy
   expect([stranger, late]).toMatchObject([{ status: 503 }, { status: 503 }]);
 });
 
-it("who shows nothing is asked about nowhere", async () => {
+it("requests without credentials need no look-up", async () => {
   const { world, access } = newAccess();
   world.silence = "the database does not answer";
   world.identify = openAccess.identify;
@@ -65,7 +65,7 @@ it("who shows nothing is asked about nowhere", async () => {
   expect(await access.identify(asked(null))).toMatchObject({ actor: { role: "anybody" } });
 });
 
-it("who is refused once is forgotten, and a look-up that fails is answered from memory", async () => {
+it("people once refused are forgotten, and a failed look-up is answered from memory", async () => {
   const { world, access } = newAccess();
   await access.identify(asked("good"));
   const { identify } = world;
@@ -82,7 +82,7 @@ it("who is refused once is forgotten, and a look-up that fails is answered from 
   expect(forgotten).toMatchObject({ status: 503 });
 });
 
-it("a database that nobody knows to be silent yet is looked at; one that is slow is waited for", async () => {
+it("a database not known to be down is asked; a slow one is waited for", async () => {
   const { world, access } = newAccess();
   await access.identify(asked("good"));
   let answer: (visit: Visit) => void = () => {};

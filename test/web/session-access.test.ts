@@ -95,7 +95,7 @@ const sunk = async () => {
   return rows.map(({ actor, via, target, words }) => `${actor} (${via}): ${target}, ${words}`);
 };
 
-it("shows one answer as a page, as JSON and as CSV that no spreadsheet runs", async () => {
+it("serves an answer as a page, as JSON and as CSV that no spreadsheet runs", async () => {
   const { headers } = await signIn(database, "operator");
   const asked = ["/boats/a%20b", "/api/boats/a%20b", "/boats/a%20b?format=csv"];
   const [page, json, csv] = await Promise.all(asked.map(async (url) => await look(headers, url)));
@@ -106,7 +106,7 @@ it("shows one answer as a page, as JSON and as CSV that no spreadsheet runs", as
   expect(csv?.body).toBe('boat,words\r\na b,"\'=cmd|""x"",\n"\r\n');
 });
 
-it("shows a browser that something is being counted, and programs what it comes to", async () => {
+it("shows browsers that something is being counted, and programs the result", async () => {
   let end = () => {};
   counted = new Promise((resolve) => {
     end = resolve;
@@ -127,7 +127,7 @@ it("shows a browser that something is being counted, and programs what it comes 
   expect(page.body).toContain("Two boats.");
 });
 
-it("knows people by their session's cookie, each with what their role may", async () => {
+it("knows people by their session's cookie, with the rights of their role", async () => {
   const answers: [Role, number][] = [];
   for (const role of ["operator", "staff", "partner"] as const) {
     answers.push([role, (await look((await signIn(database, role)).headers)).statusCode]);
@@ -142,7 +142,7 @@ it("knows people by their session's cookie, each with what their role may", asyn
   expect(foreign.statusCode).toBe(403);
 });
 
-it("ends a session at once when it is ended, and by itself when nobody uses it or it is old", async () => {
+it("ends a session on request, and when it is unused or old", async () => {
   const { headers } = await signIn(database, "operator");
   const later = async (ms: number) => {
     at = new Date(worldNow.getTime() + ms);
@@ -162,7 +162,7 @@ it("ends a session at once when it is ended, and by itself when nobody uses it o
   expect((await look(other.headers)).statusCode).toBe(401);
 });
 
-it("does what a form of the session's own page asks, and says so once on its next page", async () => {
+it("does what a form of the session's own page asks, and confirms it once on the next page", async () => {
   const operator = await signIn(database, "operator");
 
   const done = await sink(operator, { "form-token": operator.formToken });
@@ -180,7 +180,7 @@ it("does what a form of the session's own page asks, and says so once on its nex
   expect(await sunk()).toEqual(["anna (page): athens, 3 holes"]);
 });
 
-it("changes nothing for staff, another's partner, wrong fields or a fault; a partner acts on its own where that is said", async () => {
+it("changes nothing for staff, other partners, wrong fields or a fault; a partner acts on its own crawler where declared", async () => {
   const [operator, staff, partner] = [
     await signIn(database, "operator"),
     await signIn(database, "staff"),
@@ -220,7 +220,7 @@ it("refuses forms without the session's token, with another session's, and from 
   expect(await sunk()).toEqual([]);
 });
 
-it("knows programs by their tokens and not on the strength of a cookie, and says which scope one lacks", async () => {
+it("knows programs by their tokens rather than a cookie, and names a missing scope", async () => {
   const [reader, writer] = [await token("dashboard", ["fleet-read"]), await token("ci", ["fleet-write"])];
   const post = { method: "POST", url: "/api/boats/athens/sink", payload: { holes: 2 } } as const;
   const { headers } = await signIn(database, "operator");
@@ -237,7 +237,7 @@ it("knows programs by their tokens and not on the strength of a cookie, and says
   expect(await sunk()).toEqual(["token ci (api): athens, 2 holes"]);
 });
 
-it("tells a program that its token is bad, however good its cookie, and stops listening to guesses", async () => {
+it("refuses a bad token, however good the cookie, and limits guesses", async () => {
   const { headers } = await signIn(database, "operator");
   const good = await token("ci", ["fleet-read"]);
   const guess = async () => await look({ ...headers, authorization: "Bearer guess" });
@@ -250,7 +250,7 @@ it("tells a program that its token is bad, however good its cookie, and stops li
   expect([shutOut.statusCode, shutOut.headers["retry-after"]]).toEqual([429, "60"]);
 });
 
-it("leads people to the sign-in and back, and tells programs", async () => {
+it("leads people to the sign-in and back, and answers programs with an error", async () => {
   const page = await look({ accept: "text/html" }, "/boats/athens?tab=oars");
   const json = await look({});
 
@@ -278,7 +278,7 @@ it.each([
   expect(answer.statusCode).toBe(status);
 });
 
-it("gives a partner its own crawler for a start", async () => {
+it("starts partners at their own crawler", async () => {
   await app.close();
   app = server({ anonymousMayRead: false });
   const { headers } = await signIn(database, "partner");

@@ -29,7 +29,7 @@ describe("the range of time that an address asks for", () => {
     expect(rangeWords(asked({ range: "1y" }))).toBe("the last year");
   });
 
-  test("two instants are UTC where they name no zone, and need no seconds", () => {
+  test("two instants without a zone are UTC, and need no seconds", () => {
     const chosen = asked({ since: "2026-03-01T10:20", until: "2026-03-02T10:20:30+01:00" });
 
     expect(span(chosen)).toBe("2026-03-01T10:20:00.000Z 2026-03-02T09:20:30.000Z");
@@ -52,7 +52,7 @@ describe("the range of time that an address asks for", () => {
     else expect([range.name, range.said]).toEqual(["24h", said]);
   });
 
-  test("what reaches into the future ends now, and a second is made five minutes", () => {
+  test("a range into the future ends now, and a second becomes five minutes", () => {
     expect(span(asked({ since: "2026-03-10T11:00", until: "2026-03-11" }))).toContain(
       " 2026-03-10T12:00:00.000Z",
     );
@@ -61,7 +61,7 @@ describe("the range of time that an address asks for", () => {
     );
   });
 
-  test("a point stands for a round time, and no range has more than 240 of them", () => {
+  test("a point covers a round time, and no range has more than 240 of them", () => {
     const steps = ["1h", "6h", "24h", "7d", "30d", "90d", "1y"].map((range) =>
       rangeStepSeconds(asked({ range })),
     );
@@ -71,7 +71,7 @@ describe("the range of time that an address asks for", () => {
 });
 
 describe("a chart", () => {
-  test("puts values where they belong: left and bottom are the range's beginning and zero, the top is a round figure", () => {
+  test("has the range's beginning on the left, zero at the bottom, and a round figure at the top", () => {
     const markup = chart({
       series: [line("", "0:0 30:40 60:80")],
     });
@@ -81,7 +81,7 @@ describe("a chart", () => {
     expect(markup).toContain("now 80, mean 40, highest 80");
   });
 
-  test("has a gap where a value is unknown or missing, and a dot for a value alone", () => {
+  test("has a gap where a value is unknown or missing, and a dot for a single value", () => {
     const markup = chart({
       series: [line("", "0:4 1:4 2:- 3:4 4:4 30:4 59:4 60:4")],
     });
@@ -90,7 +90,7 @@ describe("a chart", () => {
     expect(pathsOf(markup, "chart-alone")).toEqual(["M500 0h0"]);
   });
 
-  test("merges many points to means of round times, without closing gaps", () => {
+  test("merges many points into means over round times, without closing gaps", () => {
     const points = Array.from({ length: 3600 }, (_, index) => ({
       at: new Date(anHour.since.getTime() + index * 1000),
       value: index >= 600 && index < 1200 ? null : index % 60,
@@ -103,7 +103,7 @@ describe("a chart", () => {
     expect(markup).toContain("mean 29.5");
   });
 
-  test("tells lines apart by more than colour, and names them", () => {
+  test("distinguishes lines by more than colour, and names them", () => {
     const markup = chart({
       series: [line("amsterdam", "0:1 1:2"), line("<b>osaka</b>", "0:2 1:1")],
     });
@@ -113,7 +113,7 @@ describe("a chart", () => {
     expect(markup).not.toContain("<b>osaka");
   });
 
-  test("leaves out what claims to be of the future, and says so", () => {
+  test("leaves out values from the future, and says so", () => {
     const markup = chart({
       series: [line("", "58:1 59:1 90:500")],
     });
@@ -122,7 +122,7 @@ describe("a chart", () => {
     expect(markup).toContain("highest 1<");
   });
 
-  test("says what is not there in place of a picture of nothing", () => {
+  test("says what is missing instead of drawing nothing", () => {
     const markup = chart({
       series: [line("", "0:- 5:NaN")],
       empty: "No crawler is connected.",
@@ -132,7 +132,7 @@ describe("a chart", () => {
     expect(markup).toContain("No crawler is connected.");
   });
 
-  test("draws marks of its time with their words, at most fifty, and counts the rest", () => {
+  test("draws at most fifty marks with their words, and counts the rest", () => {
     const marks = Array.from({ length: 60 }, (_, index) => ({
       at: atMinute(index),
       words: `policy ${index} "changed"`,
@@ -164,7 +164,7 @@ describe("a chart", () => {
     expect(markup).toContain(`>${text}</text>`);
   });
 
-  test("has round figures without zeros that say nothing, and of durations round minutes", () => {
+  test("has round figures without useless zeros, and round minutes for durations", () => {
     const values = line("", "0:0 60:1400");
     const texts = (markup: string) =>
       [...markup.matchAll(/text-anchor="end">([^<]*[a-zA-Z])</g)].map(([, text]) => text);
@@ -177,7 +177,7 @@ describe("a chart", () => {
     ).toEqual(["0 min", "10 min", "20 min", "30 min"]);
   });
 
-  test("writes no figure twice at its axis", () => {
+  test("has no figure twice on its axis", () => {
     const markup = chart({
       series: [line("", "0:1 60:0")],
       text: (value) => `${Math.round(value)} hosts`,
@@ -200,7 +200,7 @@ describe("a chart", () => {
   });
 });
 
-test("the picker keeps what else the address says, and no text leaves its attribute", () => {
+test("the picker keeps the other parameters, and no text escapes its attribute", () => {
   const markup = rangePicker(
     "/fleet/queue",
     { reason: '"><script>', page: null },

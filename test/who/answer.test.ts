@@ -25,8 +25,8 @@ const codes = (answer: WhoAnswer) => answer.standing.map((line) => line.code);
 const stops = (answer: WhoAnswer) => answer.standing.filter((line) => line.stops).map((line) => line.code);
 const minutes = (count: number) => new Date(worldNow.getTime() + count * 60_000);
 
-describe("where something lies and who crawls it", () => {
-  it("a unary subnet is skipped: the delegation in force is that of the nearest wider subnet", async () => {
+describe("where something is and who crawls it", () => {
+  it("a subnet with one child is skipped: the nearest wider subnet's delegation is in force", async () => {
     const answer = await who("1.2.3.4");
 
     expect(answer.chain[0]).toMatchObject({ range: "1.2.3.4/32", unary: true });
@@ -39,7 +39,7 @@ describe("where something lies and who crawls it", () => {
     });
   });
 
-  it("an own delegation wins over a wider one", async () => {
+  it("a delegation of its own wins over a wider one", async () => {
     const answer = await who("1.2.9.5");
 
     expect(answer.effective).toMatchObject({
@@ -50,7 +50,7 @@ describe("where something lies and who crawls it", () => {
     expect(answer.round).toBeNull();
   });
 
-  it("the deciding round comes with its probes, the reason in words, and who was left out", async () => {
+  it("the deciding round is shown with its probes, the reason, and who was left out", async () => {
     const { round } = await who("1.2.4.4");
 
     expect(round?.probes.map((probe) => [probe.crawler.name, probe.rttMs])).toEqual([
@@ -66,7 +66,7 @@ describe("where something lies and who crawls it", () => {
   });
 
   // Issue 41: a crawler that came yesterday was said to have been left out of a round of last month.
-  it("a past round is told with the crawlers that were there then", async () => {
+  it("a past round lists the crawlers of its time", async () => {
     const leftOut = async () => (await who("1.2.4.4")).round?.notAsked.map(({ crawler }) => crawler.name);
     const started = new Date((await who("1.2.4.4")).round!.startedAt);
     const around = (ms: number) => new Date(started.getTime() + ms);
@@ -90,7 +90,7 @@ describe("where something lies and who crawls it", () => {
     expect([newcomer, gone, goneBefore]).toEqual([[], ["tokyo"], []]);
   });
 
-  it("the history of the delegation in force is told, newest first", async () => {
+  it("the history of the delegation in force is listed, newest first", async () => {
     const { history } = await who("1.2.4.4");
 
     expect(history.map((change) => [change.from, change.to, change.reason])).toEqual([
@@ -108,7 +108,7 @@ describe("where something lies and who crawls it", () => {
 });
 
 describe("names", () => {
-  it("an organisation is found by handle and by name in any case", async () => {
+  it("an organisation is found by handle and name, ignoring case", async () => {
     for (const question of ["ORG-EX1-AP", "org-ex1-ap", "example networks"]) {
       const answer = await who(question);
 
@@ -124,7 +124,7 @@ describe("names", () => {
     }
   });
 
-  it("an organisation is found, exactly or nearly, however its letters are written", async () => {
+  it("an organisation is found, exactly or nearly, in any Unicode form", async () => {
     await database.pool.query(
       "insert into holder (holder_key, name, handle, registry) values ('name:zug', 'Zürcher Häfen AG', null, null)",
     );
@@ -141,14 +141,14 @@ describe("names", () => {
     expect(nearly.nearMatches).toEqual(same.nearMatches);
   });
 
-  it("a misspelt name is not found and brings similar ones; wildcards stand for themselves", async () => {
+  it("a misspelt name is not found but offers similar ones; wildcards are literal", async () => {
     const answers = await Promise.all(["Exampel Netwroks", "Example%", "Exampl_ Networks"].map(who));
 
     expect(answers.map(({ found }) => found)).toEqual([false, false, false]);
     expect(answers[0]!.nearMatches[0]).toMatchObject({ type: "organisation", name: "Example Networks" });
   });
 
-  it("the beginning of a host's name brings the hosts that the box at the top of every page finds", async () => {
+  it("the beginning of a host's name finds the same hosts as the search box", async () => {
     await database.pool.query(
       `insert into site (host_hash, host, standing, channels, pages, urls, due_urls, counted_day, failed_days,
          fetched_days, failures, fetches, added_at, bytes)
@@ -164,7 +164,7 @@ describe("names", () => {
     expect(answer.nearMatches[0]).toMatchObject({ type: "host", name: "nowhere.example.org" });
   });
 
-  it("a crawler answers with its state and subnets", async () => {
+  it("a crawler has its state and subnets", async () => {
     const answer = await who("berlin");
 
     expect(answer.crawler).toMatchObject({ state: "offline", offlineReason: "it was stopped by its host" });
@@ -199,7 +199,7 @@ describe("why something is not being crawled", () => {
     expect(answer.waiting).toMatchObject({ hosts: 1, next: [{ host: "www.example.org" }] });
   });
 
-  it("its crawler is offline, with the reason", async () => {
+  it("its crawler is offline for a reason", async () => {
     const answer = await who("https://old.example.org/");
 
     expect(stops(answer)).toEqual(["crawler-offline"]);
@@ -208,7 +208,7 @@ describe("why something is not being crawled", () => {
     );
   });
 
-  it("nobody knows the host; where it lies is looked up all the same", async () => {
+  it("the host is unknown; its address is looked up all the same", async () => {
     const answer = await who("https://new.example.org/page");
 
     expect(answer).toMatchObject({ found: true, addresses: ["1.2.9.7"], addressesFrom: "dns" });
@@ -216,7 +216,7 @@ describe("why something is not being crawled", () => {
     expect(answer.effective?.crawler.name).toBe("berlin");
   });
 
-  it("the URL is unknown though its host is known, or the host has its full number of pages", async () => {
+  it("the URL is unknown but its host is known or full", async () => {
     expect(stops(await who("https://www.example.org/unknown"))).toContain("url-unknown");
 
     await seedHost(database.pool, { host: "full.example.org", subnet: "1.2.0.0", address: "1.2.4.4" });
@@ -226,7 +226,7 @@ describe("why something is not being crawled", () => {
     expect(stops(await who("https://full.example.org/5"))).toContain("host-budget-reached");
   });
 
-  it("its channel leaves it out: by its filters, by its depth, or after it had been in the frontier", async () => {
+  it("its channel excludes it by filters, by depth, or after it was in the frontier", async () => {
     const seen = "https://www.example.org/docs/seen";
     await seedUrl(database.pool, { url: seen });
     await database.pool.query("update frontier_url set depth = 5 where url = $1", [seen]);
@@ -261,7 +261,7 @@ describe("why something is not being crawled", () => {
     });
   });
 
-  it("a URL that was refused when it was submitted tells the reason", async () => {
+  it("it was refused when submitted", async () => {
     await database.pool.query(
       `insert into rejected_url (url, reason, source) values ('ftp://example.org/', 'only http and https are crawled', 'operator')`,
     );
@@ -271,7 +271,7 @@ describe("why something is not being crawled", () => {
     expect(answer).toMatchObject({ found: true, standing: [{ code: "url-rejected" }] });
   });
 
-  it("robots.txt disallows it; the site says it is gone", async () => {
+  it("robots.txt disallows it, or it is gone", async () => {
     await seedHost(database.pool, { host: "site.example.org", subnet: "1.2.0.0", address: "1.2.4.5" });
     const robots = { lastOutcome: "refused-by-robots", lastReason: "Disallow: /private/" };
     await seedUrl(database.pool, { url: "https://site.example.org/private/", state: "refused", ...robots });
@@ -289,7 +289,7 @@ describe("why something is not being crawled", () => {
     expect(stops(await who("https://site.example.org/old"))).toEqual(["gone"]);
   });
 
-  it("it is not due yet; politeness; a crawler has it in hand", async () => {
+  it("it is not due yet, its host rests, or a crawler is fetching it", async () => {
     const host = { subnet: "1.2.0.0", address: "1.2.4.6" };
     await seedHost(database.pool, { host: "later.example.org", ...host });
     await seedUrl(database.pool, {
@@ -327,7 +327,7 @@ describe("why something is not being crawled", () => {
     expect(leased.host?.lease).toMatchObject({ crawler: "athens", openUrls: 1 });
   });
 
-  it("nothing stands in the way, and it says who comes for it", async () => {
+  it("nothing prevents it, and its crawler is named", async () => {
     await seedHost(database.pool, { host: "ready.example.org", subnet: "1.2.0.0", address: "1.2.4.7" });
 
     const answer = await who("https://ready.example.org/");
@@ -339,7 +339,7 @@ describe("why something is not being crawled", () => {
 });
 
 describe("what has become of a URL", () => {
-  it("its fetches and its page are told", async () => {
+  it("its fetches and its page are shown", async () => {
     const url = "https://read.example.org/";
     await seedHost(database.pool, { host: "read.example.org", subnet: "1.2.0.0", address: "1.2.4.8" });
     await seedPage(database.pool, { url, title: "Read", text: "words" });
@@ -363,7 +363,7 @@ describe("what has become of a URL", () => {
     ]);
   });
 
-  it("a URL without its scheme is found under the one that is known", async () => {
+  it("a URL without a scheme is found under the known one", async () => {
     expect((await who("read.example.org/")).url?.url).toBe("https://read.example.org/");
   });
 });

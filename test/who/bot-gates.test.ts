@@ -62,7 +62,7 @@ const command = async (name: string, ...args: string[]) => {
 const get = async (url: string) => await app.inject({ url });
 const { schemas } = describeApi().components as { schemas: Record<string, JsonSchema> };
 
-test("who names the gate, since when, and the next try, as text and page", async () => {
+test("who names the gate, its beginning and the next try, as text and page", async () => {
   const words =
     /It is behind a bot gate \(Cloudflare\), which has answered in place of its pages since .*; the next try is in 24 h/;
 
@@ -74,7 +74,7 @@ test("who names the gate, since when, and the next try, as text and page", async
   expect(await command("who", gated)).toContain("a bot gate (Cloudflare) stands before the page");
 });
 
-test("the queue lists it beside those that wait, by provider", async () => {
+test("the queue lists it with those that wait, by provider", async () => {
   const answer = (await get("/api/fleet/queue")).json();
 
   expect(faultsOf(answer, schemas.QueueView!, schemas)).toEqual([]);
@@ -89,7 +89,7 @@ test("the queue lists it beside those that wait, by provider", async () => {
   );
 });
 
-test("the list of sites, the site and the overview say so", async () => {
+test("the list of sites, the site and the overview show it", async () => {
   const { sites } = (await get("/api/sites?state=blocked")).json();
   const site = (await get("/api/sites/gated.example")).json();
   const overview = (await get("/api/overview")).json();
@@ -103,7 +103,7 @@ test("the list of sites, the site and the overview say so", async () => {
   expect((await get("/")).body).toContain("1 host behind bot gates");
 });
 
-test("a page that scripts draw is kept, and told as empty without them, in page and site", async () => {
+test("a page drawn by scripts is kept, and page and site call it empty without them", async () => {
   const page = (await get(`/api/pages?url=${encodeURIComponent(drawn)}`)).json();
   const { overview } = (await get("/api/sites/drawn.example")).json();
 
@@ -113,7 +113,7 @@ test("a page that scripts draw is kept, and told as empty without them, in page 
   expect((await get("/sites/drawn.example")).body).toContain("empty without scripts");
 });
 
-test("answers of gates are counted by provider, and one that nobody knows is unknown", async () => {
+test("answers of gates are counted by provider, unknown ones too", async () => {
   const counters = new Counters();
   const outcomes = ["cloudflare", "made-up"].map((provider) => ({
     ...challenged,

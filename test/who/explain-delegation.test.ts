@@ -57,8 +57,8 @@ const words = (answer: WhoAnswer, code: string) => answer.standing.find((line) =
 const splitWords =
   "1.2.3.0/24 is split below its registered range: addresses 1.2.3.128–1.2.3.255 measure 80 ms from the rest and go to tokyo (12.0 ms).";
 
-describe("a leaf that is split", () => {
-  it("gives a host in the part to the part's crawler, and says why", async () => {
+describe("a split leaf", () => {
+  it("gives a host in the part to the part's crawler and says why", async () => {
     const answer = await who("high.example.org");
 
     expect(answer.effective).toMatchObject({
@@ -74,7 +74,7 @@ describe("a leaf that is split", () => {
     expect(verdictOf(answer)).toBe("tokyo crawls this");
   });
 
-  it("leaves a host in the rest with the subnet's crawler, and tells of the split all the same", async () => {
+  it("leaves a host in the rest with the subnet's crawler but mentions the split", async () => {
     const answer = await who("www.example.org");
 
     expect(answer.effective).toMatchObject({ crawler: { name: "athens" }, range: "1.2.3.0/24", finer: null });
@@ -82,7 +82,7 @@ describe("a leaf that is split", () => {
     expect(words(answer, "leaf-split")).toBe(splitWords);
   });
 
-  it("tells an address by where it lies", async () => {
+  it("assigns an address by its position", async () => {
     const [inside, outside] = [await who("1.2.3.130"), await who("1.2.3.5")];
 
     expect(inside.effective?.crawler.name).toBe("tokyo");
@@ -90,7 +90,7 @@ describe("a leaf that is split", () => {
     expect(inside.finer).toMatchObject({ type: "part", range: "1.2.3.128/25", subnetRttMs: 100 });
   });
 
-  it("lists its parts for the whole range, of which none is in force there", async () => {
+  it("lists its parts for the whole range, where none is in force", async () => {
     const answer = await who("1.2.3.0/24");
 
     expect(answer.parts).toMatchObject([{ range: "1.2.3.128/25", crawler: { name: "tokyo" }, host: null }]);
@@ -107,7 +107,7 @@ describe("a leaf that is split", () => {
   });
 });
 
-describe("a leaf that is split, as a page", () => {
+describe("the page of a split leaf", () => {
   it("shows its parts", async () => {
     const page = shownAs(whoOperations.who, await who("high.example.org")).page;
 
@@ -116,13 +116,13 @@ describe("a leaf that is split, as a page", () => {
     expect(page).toContain("measure 80 ms from the rest");
   });
 
-  it("has no such section where it is whole", async () => {
+  it("has no such section without a split", async () => {
     expect(shownAs(whoOperations.who, await who("1.2.9.5")).page).not.toContain("Split below");
   });
 });
 
 describe("a host that answers differently by place", () => {
-  it("goes to its own crawler, with what each was told", async () => {
+  it("goes to its own crawler, with the answers each got", async () => {
     const answer = await who("geo.example.org");
 
     expect(answer.effective).toMatchObject({ crawler: { name: "tokyo" }, rttMs: 4, finer: "host" });
@@ -140,7 +140,7 @@ describe("a host that answers differently by place", () => {
     expect(whence(answer.effective!)).toBe("for this host by itself");
   });
 
-  it("says nothing of itself to who asks for its address", async () => {
+  it("is not mentioned to those who ask about its address", async () => {
     const answer = await who("1.2.3.9");
 
     expect(answer.effective?.crawler.name).toBe("athens");

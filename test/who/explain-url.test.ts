@@ -64,35 +64,35 @@ async function who(question: string, order: OrderName = "anansi") {
 }
 
 describe("its turn", () => {
-  it("is its place in its list, with the score in words and numbers", async () => {
+  it("is its position in its list, with the score in words and numbers", async () => {
     const { order } = await who(page);
 
     expect(order).toMatchObject({ strategy: "anansi", list: "old", newShare: 0.9, place: 1, of: 1 });
     expect(order?.reason).toBe("1.4 = C 0.7 × T 0.1 × (I 12 + O 8)");
   });
 
-  it("counts new URLs apart, what more pages link to before what fewer do", async () => {
+  it("counts new URLs separately, those with more back-links first", async () => {
     const { order } = await who(unseen);
 
     expect(order).toMatchObject({ list: "new", score: 3, place: 1, of: 2 });
     expect(placeWords(order!)).toBe("1st of 2 new URLs due on its host");
   });
 
-  it("is among all of them where the strategy takes both as they come", async () => {
+  it("counts all URLs where the strategy mixes both", async () => {
     const { order } = await who(page, "breadth-first");
 
     expect(order).toMatchObject({ strategy: "breadth-first", newShare: null, score: 3600 });
     expect(order?.reason).toBe("due for 60 min, 1 link from a seed");
   });
 
-  it("is unknown of a URL that the frontier does not hold, and of a host", async () => {
+  it("is unknown for a URL outside the frontier and for a host", async () => {
     expect((await who("https://www.example.org/nowhere")).order).toBeNull();
     expect((await who("www.example.org")).order).toBeNull();
   });
 });
 
 describe("the turn of its host", () => {
-  it("goes by the best new URL of the host where the order asks, as far as that is known", async () => {
+  it("depends on the host's best known new URL where the order asks for it", async () => {
     const unknown = await who(page);
     await database.pool.query("update frontier_host set worth = 3 where host = 'www.example.org'");
     const known = await who(page);
@@ -107,7 +107,7 @@ describe("the turn of its host", () => {
     expect(shownAs(whoOperations.who, known).page).toContain("is worth 3;");
   });
 
-  it("goes by how long it is due under breadth-first", async () => {
+  it("depends on how long it has been due under breadth-first", async () => {
     expect(hostTurnWords((await who(page, "breadth-first")).order!)).toBe(
       "hosts go by how long they are due",
     );
@@ -115,7 +115,7 @@ describe("the turn of its host", () => {
 });
 
 describe("its record", () => {
-  it("has key, way of discovery, validators, changes and the latest 50 visits", async () => {
+  it("has key, discovery, validators, changes and the latest 50 visits", async () => {
     const { url } = await who(page);
 
     expect(url).toMatchObject({
@@ -129,7 +129,7 @@ describe("its record", () => {
     expect(url?.fetches.slice(0, 2).map((visit) => visit.changed)).toEqual([true, false]);
   });
 
-  it("is told in a terminal and on a page", async () => {
+  it("is shown in a terminal and on a page", async () => {
     const answer = await who(page);
 
     const text = shownAs(whoOperations.who, answer).words;
@@ -149,8 +149,8 @@ describe("its record", () => {
   });
 });
 
-describe("visits whose fetches are not kept any more", () => {
-  it("are counted, and said to be missing from the list; a list that is only cut says nothing", async () => {
+describe("visits whose fetches are no longer kept", () => {
+  it("are counted and said to be missing; a list that is only cut does not say so", async () => {
     const cut = await who(page);
     await database.pool.query(
       "delete from page_fetch where fetched_at < $1::timestamptz - interval '30 days'",

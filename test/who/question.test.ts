@@ -30,7 +30,7 @@ it.each<readonly [text: string, question: object]>([
   expect(readQuestion(text)).toMatchObject(question);
 });
 
-it("a path without a scheme is tried with https before http", () => {
+it("a URL without a scheme is tried with https before http", () => {
   const question = readQuestion("www.example.org/a?b");
 
   expect(question.type === "url" && question.keys.map((key) => key.url)).toEqual([
@@ -39,7 +39,7 @@ it("a path without a scheme is tried with https before http", () => {
   ]);
 });
 
-it("text of hostile length is read at once", () => {
+it("text of hostile length is parsed at once", () => {
   for (const text of ["a.".repeat(1000), "-".repeat(2000), "a".repeat(100_000), ":".repeat(2000)])
     expect(readQuestion(text).type).toMatch(/name|unreadable|url/);
 });

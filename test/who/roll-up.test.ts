@@ -58,8 +58,8 @@ const inAsia = {
   rtt: { pages: 210, meanMs: 12.5, medianMs: 12.5 },
 };
 
-describe("a range that is not assigned itself", () => {
-  it("answers with what lies inside, and not that nobody crawls it", async () => {
+describe("a range without a delegation of its own", () => {
+  it("shows what is inside it instead of saying that nobody crawls it", async () => {
     const answer = await who("1.0.0.0/8");
 
     expect(answer.rollUp).toEqual(inAsia);
@@ -74,7 +74,7 @@ describe("a range that is not assigned itself", () => {
     expect(answer.rollUp?.rtt).toEqual({ pages: 0, meanMs: null, medianMs: null });
   });
 
-  it("is counted the same from all that is in use, as a large one is", async () => {
+  it("has the same counts when they are made like those of a large one", async () => {
     const read = createRollUpReads(database.pool, () => 0);
     const whole = await read({ type: "range", first: "0.0.0.0", last: "255.255.255.255" }, worldNow);
     await database.pool.query(`
@@ -89,7 +89,7 @@ describe("a range that is not assigned itself", () => {
 });
 
 describe("an organisation", () => {
-  it("answers with what it holds and what others hold inside that", async () => {
+  it("shows what it holds and what others hold inside that", async () => {
     const answer = await who("Example Networks");
 
     // Its /16 with the /24 of Example Web Ltd in it, and the IPv6 range: (12.5 × 210 + 40 × 90) / 300.
@@ -100,7 +100,7 @@ describe("an organisation", () => {
     );
   });
 
-  it("without anything in use says what to do", async () => {
+  it("says what to do where nothing is in use", async () => {
     await database.pool.query("update frontier_host set subnet_id = null where host = 'empty.example.net'");
     await listSites(database.pool);
     const answer = await who("Empty Org");
@@ -124,7 +124,7 @@ describe("a country", () => {
     },
   );
 
-  it("gives way to a crawler or an organisation of that name, unless it is asked for as a country", async () => {
+  it("yields to a crawler or an organisation of that name, unless asked for as a country", async () => {
     await database.pool.query("insert into holder (holder_key, name) values ('name:gr', 'GR')");
     const asName = await who("GR");
     const asCountry = await who("country:GR");
@@ -134,13 +134,13 @@ describe("a country", () => {
     expect(asCountry.takenFor.type).toBe("country");
   });
 
-  it("that is none is said to be none", async () => {
+  it("that does not exist is said not to exist", async () => {
     expect((await who("country:Atlantis")).standing[0]?.words).toContain("it names no country");
     expect((await who("DD")).takenFor.value).toBe("DE");
   });
 });
 
-it("a page shows the same figures, with links onward, and a crawler's name is never markup", async () => {
+it("a page shows the same figures with links, and escapes a crawler's name", async () => {
   await database.pool.query(`update crawler set name = '<b>athens</b>' where name = 'athens'`);
   const { page: markup } = shownAs(whoOperations.who, await who("country:GR"));
   await database.pool.query(`update crawler set name = 'athens' where name = '<b>athens</b>'`);
@@ -151,7 +151,7 @@ it("a page shows the same figures, with links onward, and a crawler's name is ne
   expect(markup).toContain("median 12.5 ms, weighted by 210 pages");
 });
 
-it("an address says when its crawler was checked, and how long subnets like its own stay where they are", async () => {
+it("an address shows when its crawler was checked and how long similar subnets stay with theirs", async () => {
   await database.pool.query(`
     insert into move_rate (kind, key, moves, months, lost_ms)
     values ('all', '0', 10, 100, 200), ('country', 'GR', 4, 50, 80)`);

@@ -91,7 +91,7 @@ const command = async (name: string, ...args: string[]) => {
   ]);
 };
 
-test("who tells of a page what is stated, where, since when, and what it comes to", async () => {
+test("who shows a page's statements, their source and beginning, and the outcome", async () => {
   const answer = await who(closed);
 
   expect(answer.url?.stated).toEqual({
@@ -107,7 +107,7 @@ test("who tells of a page what is stated, where, since when, and what it comes t
   );
 });
 
-test("a page that is not to be searched is in no answer, and who and page say why", async () => {
+test("a page that forbids search is in no answer, and who and its page say why", async () => {
   const why =
     "The site states that this page is not to be searched, so nothing of it is shown (Content-Signal in robots.txt: search=no).";
 
@@ -125,7 +125,7 @@ test("a page that is not to be searched is in no answer, and who and page say wh
   expect(told.out).toContain("What the site states\nsearch: denied");
 });
 
-test("the search is narrowed by what is stated or is not, counts it, and tells it of each page", async () => {
+test("the search filters by statements or their absence, counts them, and shows each page's", async () => {
   expect(urls(await search("ai-train=denied"))).toEqual([closed]);
   expect(urls(await search("ai-train=allowed"))).toEqual([open]);
   expect(urls(await search("ai-train=unstated"))).toEqual([free]);
@@ -145,7 +145,7 @@ test("the search is narrowed by what is stated or is not, counts it, and tells i
   });
 });
 
-test("the command takes the same filter, and says what one must look like", async () => {
+test("the command takes the same filter and says how one must look", async () => {
   expect((await command("search", "word", "--preference", "ai-train=denied")).out).toContain(
     "states search=allowed; ai-train=denied",
   );
@@ -154,7 +154,7 @@ test("the command takes the same filter, and says what one must look like", asyn
   );
 });
 
-test("a page of the index travels with what is stated of it", async () => {
+test("exports of a page include its statements", async () => {
   expect((await page(open)).page?.stated).toMatchObject({
     answers: { "ai-train": "allowed" },
     statements: training,
@@ -163,7 +163,7 @@ test("a page of the index travels with what is stated of it", async () => {
   expect((await command("page", open)).out).toContain("What the site states\nai-train: allowed\n");
 });
 
-test("who tells of a URL with a price that it is not for us, and of its host how many pages state what", async () => {
+test("who says that a URL has a price, and of its host how many pages state what", async () => {
   const answer = await who(paid);
 
   expect(answer.url).toMatchObject({
@@ -198,7 +198,7 @@ test("the answers are as the API describes them", async () => {
   expect(faults(await page(silent), "PageAnswer")).toEqual([]);
 });
 
-test("metrics count what is stated by use and answer, and what has its price", async () => {
+test("metrics count statements by use and answer, and pages with a price", async () => {
   const counters = new Counters();
   const found = [
     arrivedResult({ sequence: 1, leaseId: "1", url: closed, result: { preferences: noTraining } }),

@@ -14,7 +14,7 @@ const athens = { crawlerId: 1, name: "athens" };
 const tokyo = { crawlerId: 3, name: "tokyo" };
 
 describe("a host's crawler", () => {
-  it("may have it by the sets that hold it, the operator's and the partner's", () => {
+  it("may crawl it because of the operator's and the partner's sets", () => {
     expect(domainSetLines(facts("a.gr"), athens)).toEqual([
       {
         ...{ code: "domain-set", stops: false },
@@ -23,7 +23,7 @@ describe("a host's crawler", () => {
     ]);
   });
 
-  it("may have it by a language, known or not yet", () => {
+  it("may crawl it because of a language, known or not yet", () => {
     const [known] = domainSetLines(facts("a.com", { language: "el" }), athens);
     const [unknown] = domainSetLines(facts("a.com"), athens);
 
@@ -33,13 +33,13 @@ describe("a host's crawler", () => {
     expect(unknown?.words).toContain("the language of its pages is not known yet, so that any may hold it");
   });
 
-  it("of no sets is nothing to speak of", () => {
+  it("without sets needs no explanation", () => {
     expect(domainSetLines(facts("a.com"), { crawlerId: 2, name: "boston" })).toEqual([]);
     expect(domainSetLines(facts("a.com", { crawlers: [] }), tokyo)).toEqual([]);
     expect(domainSetLines(undefined, tokyo)).toEqual([]);
   });
 
-  it("may not have it: it goes to others, or waits when there are none", () => {
+  it("may not crawl it: others do, or it waits if there are none", () => {
     const [moves] = domainSetLines(facts("a.com", { language: "en" }), tokyo);
     const [waits] = domainSetLines(facts("a.com", { crawlers: [crawlers[2]!] }), tokyo);
 
@@ -54,7 +54,7 @@ describe("a host's crawler", () => {
     });
   });
 
-  it("may not have what the coordinator's own sets leave out", () => {
+  it("may not crawl what the coordinator's own sets exclude", () => {
     expect(domainSetLines(facts("a.com", { crawlers: [] }, [".gr"]), null)).toEqual([
       {
         ...{ code: "no-domain-set", stops: true },

@@ -24,7 +24,7 @@ const who = async (question: string, at = noon) =>
     at,
   );
 
-it("the host's pace is told with its reasons, while it is left alone and after", async () => {
+it("the host's pace is explained, during its rest and after", async () => {
   const north = await world.delegatedHost("north", root, `${root}x`);
   const pace = { crawlDelayMs: 7500, backOffMs: 600_000, backedOffMsAgo: 0, usualMs: 80 };
   await world.ship(
@@ -60,7 +60,7 @@ it("the host's pace is told with its reasons, while it is left alone and after",
   });
 });
 
-it("the rate that it tolerates is told with why, until a crawler says that nothing limits it", async () => {
+it("the rate that the host tolerates is explained until a crawler reports no limit", async () => {
   const north = await world.delegatedHost("north", root, `${root}x`, `${root}y`);
   const tolerated = {
     ...{ perHour: 1680.04, limitedBy: "refused" as const, refusedPerHour: 3600 },
@@ -90,7 +90,7 @@ it("the rate that it tolerates is told with why, until a crawler says that nothi
   expect(free.host?.pace?.tolerated).toBeNull();
 });
 
-it("a robots.txt that cannot be had stops the host, and says since when", async () => {
+it("an unavailable robots.txt stops the host, with the time since when", async () => {
   const north = await world.delegatedHost("north", root, `${root}x`);
   const robots = { state: "unreachable" as const, crawlDelaySeconds: null, sitemaps: [] };
   const outcome = { type: "refused-by-robots", rule: "robots.txt cannot be had" } as const;
@@ -122,7 +122,7 @@ it("the connection, the robots.txt and the budget are one line of facts", async 
   expect(connectionText({ http: "1.1", tls: null })).toBe("HTTP/1.1, without TLS");
 });
 
-it("a URL tells where it redirects to, how many redirects led to it, and whose text it has", async () => {
+it("a URL shows its target, the redirects that led to it, and whose text it has", async () => {
   const north = await world.delegatedHost("north", root, "http://b.example/", "http://b.example/x");
   const location = "http://b.example/far";
   await world.ship(

@@ -37,7 +37,7 @@ async function who(question: string) {
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 
-it("names each source, its place, its range and the date of its list", async () => {
+it("names each source with its place, its range and the date of its list", async () => {
   const answer = await who("193.0.2.7");
 
   expect(answer.published).toEqual([
@@ -59,14 +59,14 @@ it("names each source, its place, its range and the date of its list", async () 
   );
 });
 
-it("escapes on the page what strangers wrote", async () => {
+it("escapes on the page what others wrote", async () => {
   const { page: markup } = shownAs(whoOperations.who, await who("193.0.2.7"));
 
   expect(markup).toContain("NL-NH Amsterdam &lt;b&gt;");
   expect(markup).not.toContain("Amsterdam <b>");
 });
 
-it("says of a range that is listed without a place that it has none, and nothing of others", async () => {
+it("says that a range listed without a place has none, and is silent on others", async () => {
   expect(shownAs(whoOperations.who, await who("193.0.1.0/24")).words).toContain(
     "Published: google names it without a place (193.0.1.0/24, list of 2026-03-01)",
   );

@@ -1,16 +1,11 @@
 /**
- * The index exported to a search engine of the operator's, or into a file: first all pages, then what changed since, from the
- * change feed. What is sent is always the page as the database has it now, so a batch may be sent again; where the export
- * stands is kept at the target after each batch, so whoever is killed goes on there.
- *
- *   no state, another epoch of the database, or a cursor that the feed no longer reaches
- *     ──► full: the feed's number is noted ─► every page, by key ─► what is older than that number is removed at the target
- *     ──► changes: the pages behind the changes after the cursor
- *
- * Opt-outs make no changes in the feed: which there are, and of which hosts, is looked at again and again, and what is new is
- * removed at the target.
- *
- * Versions at the target are numbers of the feed.
+ * Exports the index to a search engine of the operator's, or to a file: first all pages, then what changed since,
+ * from the change feed. Every page is sent as the database has it now, so a batch may be sent again. The target keeps
+ * the state of the export after each batch, so an export that is killed resumes there.\n\n no state, another epoch of
+ * the database, or a cursor that the feed no longer reaches\n ──► full: the feed's number is noted ─► every page, by
+ * key ─► the target removes what is older than that number\n ──► changes: the pages behind the changes after the
+ * cursor\n\nOpt-outs make no changes in the feed. The export checks again and again which there are and of which
+ * hosts, and has the target remove what is new. Versions at the target are numbers of the feed.
  */
 import { z } from "zod";
 import { ExportError } from "#core/errors";
@@ -26,19 +21,17 @@ const keySchema = z.object({
   urlHash: hash.transform((text) => text as UrlHash),
 });
 
-/** Where an export stands, as it is kept at its target. */
+/** The state of an export, kept at its target. */
 export const exportStateSchema = z.object({
   format: z.literal(1),
-  /** Of the database that it is of (table database_epoch). */
+  /** The epoch of its database (table database_epoch). */
   databaseId: z.string().max(60),
   epoch: z.number().int().positive(),
-  /** Of the change feed. */
+  /** The cursor in the change feed. */
   cursor: z.number().int().nonnegative(),
-  /**
-   * The full export that is under way, as of the cursor: the last page that was sent, and how many were; null: it is whole.
-   */
+  /** The full export under way, as of the cursor: the last page sent, and how many were; null: it is complete. */
   full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
-  /** Opt-outs whose hosts are removed: by number, their hosts in short, and the feed's number then. */
+  /** Opt-outs whose hosts are removed: by number, a digest of their hosts and the feed's number then. */
   optOuts: z.record(
     z.string().regex(/^\d{1,10}$/),
     z.object({ hosts: z.string().max(60), at: z.number().int().nonnegative() }),
@@ -50,49 +43,51 @@ export type ExportState = z.infer<typeof exportStateSchema>;
 export interface Written {
   readonly indexed: number;
   readonly deleted: number;
-  /** It had them, or something later, already. */
+  /** The target already had these versions or later ones. */
   readonly alreadyThere: number;
-  /** It does not take them as they are. */
+  /** The target refuses these. */
   readonly rejected: number;
 }
 
 export interface ExportTarget {
-  /** Null: it has none. Text: why it is of no use any more. */
+  /** Null: it has none. Text: why the state can no longer be used. */
   state(): Promise<ExportState | string | null>;
-  /** Resolves when the target has them for good. */
+  /** Resolves when the target has stored them durably. */
   write(operations: readonly Operation[]): Promise<Written>;
   keep(state: ExportState): Promise<void>;
   beginFull(change: number): Promise<void>;
-  /** Removes what was written as of an earlier change; gives how many, or null where it cannot tell. */
+  /** Removes what was written as of an earlier change; returns how many, or null where it cannot tell. */
   endFull(change: number): Promise<number | null>;
 }
 
 export interface ExportPorts {
   readonly reads: ReturnType<typeof createExportReads>;
   readonly target: ExportTarget;
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly onProgress?: (progress: ExportProgress) => void;
-  /** Why everything is exported (again). */
+  /** Called with the reason for a full export. */
   readonly onFull?: (why: string) => void;
-  /** Ends it after the batch that is being sent. */
+  /** Ends the export after the current batch. */
   readonly signal?: AbortSignal;
 }
 
 export interface ExportProgress {
   readonly phase: "all pages" | "changes";
   readonly done: number;
-  /** 0: nobody knows. */
+  /** 0: unknown. */
   readonly expected: number;
 }
 
 export interface ExportSummary extends Written {
-  /** Why all pages were exported; null: only changes were. */
+  /** The reason for a full export; null: only changes were exported. */
   readonly full: string | null;
-  /** Of pages that the index does not have any more, found at the end of a full export; null: there was none, or it cannot be told. */
+  /**
+   * Pages no longer in the index that the end of a full export removed; null: there was none, or it cannot be told.
+   */
   readonly removed: number | null;
   readonly cursor: ExportState["cursor"];
-  /** It was asked to end before it was done; the next one goes on there. */
+  /** It was stopped before its end; the next export resumes there. */
   readonly isCutShort: boolean;
 }
 
@@ -102,10 +97,10 @@ const urlsAtOnce = 5000;
 /** Sent together. */
 const mostBatchBytes = 5_000_000;
 const mostBatchOperations = 5000;
-/** Of a long export: so often it is looked whose sites have opted out meanwhile. */
+/** How often a long export checks for new opt-outs. */
 const optOutsMs = 10_000;
 
-/** Everything up to the feed's end. `full`: all pages, though the target has them. */
+/** Exports everything up to the feed's end. `full`: all pages, even where the target has them. */
 export async function exportIndex(ports: ExportPorts, { full = false } = {}): Promise<ExportSummary> {
   return await new Export(ports).run(full);
 }
@@ -131,7 +126,7 @@ class Export {
     }
     const fault = await this.#changes();
     if (fault !== null) {
-      // The feed let go of changes while it was read.
+      // The feed dropped changes while it was read.
       why = fault;
       await this.#beginFull(why, this.#state);
       removed = await this.#allPages();
@@ -145,7 +140,7 @@ class Export {
     return this.#ports.signal?.aborted ?? false;
   }
 
-  /** Gives why all pages are to be exported; null: the state tells. */
+  /** Returns the reason for a full export; null: the state decides. */
   async #begin(wantsFull: boolean): Promise<string | null> {
     const kept = await this.#ports.target.state();
     const why = wantsFull ? "asked for" : await this.#whyFull(kept);
@@ -168,7 +163,7 @@ class Export {
     return null;
   }
 
-  /** Whoever went back without a new epoch would write versions that the target takes for old ones. */
+  /** A database that went back without a new epoch would write versions that the target takes for old ones. */
   async #refuseOlder(kept: ExportState | string | null): Promise<void> {
     if (kept === null || typeof kept === "string") return;
     const { databaseId } = await this.#ports.reads.database();
@@ -188,10 +183,10 @@ class Export {
     const { reads, target, onFull } = this.#ports;
     onFull?.(why);
     const database = await reads.database();
-    // Before the first page is read: what changes meanwhile has a higher number.
+    // Taken before the first page is read: what changes meanwhile has a higher number.
     const { last: cursor } = await reads.feed();
     const isSame = before?.databaseId === database.databaseId;
-    // Whoever opted out since is removed with the first batch, and not when all pages are through.
+    // New opt-outs are removed with the first batch, not after all pages.
     const optOuts = isSame
       ? before.optOuts
       : Object.fromEntries([...(await reads.optOuts())].map(([id, hosts]) => [id, { hosts, at: cursor }]));
@@ -200,7 +195,7 @@ class Export {
     await target.keep(this.#state);
   }
 
-  /** Gives how many the target had that are in the index no more. */
+  /** Returns how many pages the target had that are no longer in the index. */
   async #allPages(): Promise<number | null> {
     const { reads, target } = this.#ports;
     const expected = await reads.expectedPages();
@@ -229,15 +224,15 @@ class Export {
     return removed;
   }
 
-  /** While a batch is sent, the next pages are read. */
+  /** Reads the next pages while a batch is sent. */
   #ahead(after: UrlAddress | null): Promise<PageNow[]> {
     const read = this.#ports.reads.walk(after, pagesAtOnce);
-    // Where the batch before fails, nobody waits for this one.
+    // If the batch before fails, nothing waits for this one.
     read.catch(() => {});
     return read;
   }
 
-  /** Up to the feed's end; gives why it cannot be read from the cursor. */
+  /** Exports up to the feed's end; returns why it cannot be read from the cursor. */
   async #changes(): Promise<string | null> {
     const { reads } = this.#ports;
     this.#optOutsMs = Number.NEGATIVE_INFINITY;
@@ -257,7 +252,7 @@ class Export {
         const some = changed.slice(at, at + pagesAtOnce);
         for (const [index, page] of (await reads.pages(some)).entries())
           this.#add(operationOf(page, some[index]!.number));
-        // The cursor stays: what of these is sent already is sent once more after a kill.
+        // The cursor stays: after a kill, these are sent again.
         if (this.#isBatch) await this.#send(this.#state);
       }
       if (read.next > since) await this.#send({ ...this.#state, cursor: read.next });
@@ -266,7 +261,7 @@ class Export {
     }
   }
 
-  /** What is new is removed at the target, what has ended comes back. */
+  /** New opt-outs are removed at the target; pages whose opt-out ended come back. */
   async #lookAtOptOuts(): Promise<void> {
     const { reads, nowMs } = this.#ports;
     if (nowMs() - this.#optOutsMs < optOutsMs) return;
@@ -290,7 +285,7 @@ class Export {
     await this.#send({ ...this.#state, optOuts: { ...this.#state.optOuts, [optOutId]: { hosts, at } } });
   }
 
-  /** Not before the feed has gone on: only then there is a version above the one that hid the pages. */
+  /** Only once the feed has advanced: before that no version is above the one that hid the pages. */
   async #showAgain(optOutId: number): Promise<void> {
     const { reads } = this.#ports;
     const { last } = await reads.feed();

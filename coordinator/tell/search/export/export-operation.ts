@@ -1,23 +1,23 @@
 /**
- * A page as a search engine of the operator's gets it: one document a page, its id made of the page's hashes, its version of
- * the change feed's number, so that whoever is sent the same twice, or late, has the latest in the end.
+ * A page as an operator's search engine gets it: one document per page, its id made of the page's hashes, its version
+ * of the change feed's number, so that a target that gets the same document twice or late still ends with the latest.
  */
 import type { UrlAddress } from "#core/url-key";
 import type { UseAnswers } from "#protocol/preferences";
 import { readLexemes } from "../../../crawl/changes/text-difference.ts";
 
-/** What one document says. What a page does not state is null. */
+/** The contents of one document. What a page does not state is null. */
 export interface ExportedDocument {
   readonly url: string;
   readonly host: string;
   readonly title: string;
   readonly description: string;
   readonly headings: readonly string[];
-  /** The text's first words, as it is written. */
+  /** The first words of the text, as written. */
   readonly excerpt: string;
-  /** The whole text as the crawler stemmed it: its lexemes in their order with a space between, without stop words. */
+  /** The whole text as the crawler stemmed it: its lexemes in order, separated by spaces, without stop words. */
   readonly lexemes: string;
-  /** The Postgres text search configuration that made them, such as `english`: whose stemmer queries need. */
+  /** The Postgres text search configuration that made them, such as `english`: queries need its stemmer. */
   readonly text_search_config: string;
   /** ISO 639-1. */
   readonly language: string | null;
@@ -27,29 +27,32 @@ export interface ExportedDocument {
   readonly canonical_url: string | null;
   readonly published_at: string | null;
   readonly modified_at: string | null;
-  /** The fetch that the text is of. */
+  /** The fetch that brought the text. */
   readonly fetched_at: string;
   /** Who fetched it. */
   readonly crawler: string | null;
   readonly words: number;
-  /** Other hosts that link to it, at most 1000, and its PageRank: both as they were when the document was written. */
+  /** Other hosts that link to it, at most 1000, and its PageRank, both as of when the document was written. */
   readonly linking_hosts: number;
   readonly page_rank: number | null;
-  /** Pages with nearly the same text have one group; a copy is not the first of them. */
+  /** Pages with nearly the same text share a group; a copy is not its first page. */
   readonly text_group: string | null;
   readonly is_copy: boolean;
-  /** What the site states of the page's uses: `ai-train=denied`. */
+  /** The site's statements on the page's use: `ai-train=denied`. */
   readonly uses: readonly string[];
-  /** The change feed's number as of which this was written. What has a lower one after a full export is in the index no more. */
+  /**
+   * The number of the change feed as of which this was written. After a full export, documents with a lower one are
+   * no longer in the index.
+   */
   readonly change: number;
 }
 
-/** What is to be done at the target, in its order. */
+/** What the target is to do, in order. */
 export type Operation =
   | { readonly op: "index"; readonly id: string; readonly version: number; readonly source: string }
   | { readonly op: "delete"; readonly id: string; readonly version: number };
 
-/** A page as the database has it now; null in `page`: it has none, or its own search does not show it. */
+/** A page as the database has it now; `page` null: it has none, or its own search does not show it. */
 export interface PageNow extends UrlAddress {
   readonly page:
     | (Omit<ExportedDocument, "lexemes" | "uses" | "change"> & {
@@ -59,7 +62,7 @@ export interface PageNow extends UrlAddress {
     | null;
 }
 
-/** Longer texts are cut: some hostile pages have lexemes that come to a thousand times their bytes. */
+/** Longer texts are cut: the lexemes of some hostile pages take a thousand times their bytes. */
 const mostTextCharacters = 1_000_000;
 
 /** 32 hexadecimal digits: the host's hash and the URL's, as `nearcrawl graph export` names them. */
@@ -69,7 +72,7 @@ export function documentId({ hostHash, urlHash }: UrlAddress): string {
     .join("");
 }
 
-/** As of that change. A later change of the page has a higher number, and reads the page again. */
+/** As of that change. A later change of the page has a higher number and reads the page again. */
 export function operationOf({ page, ...key }: PageNow, change: number): Operation {
   const id = documentId(key);
   if (page === null) return { op: "delete", id, version: versionOf(change) };
@@ -83,14 +86,17 @@ export function operationOf({ page, ...key }: PageNow, change: number): Operatio
   return { op: "index", id, version: versionOf(change), source: JSON.stringify(document) };
 }
 
-/** Of what is hidden without a change of its own, such as a site that opts out: it comes after all that was written as of `change`. */
+/**
+ * For what is hidden without a change of its own, such as a site that opts out: sorts after everything written as of
+ * `change`.
+ */
 export function hiding(key: UrlAddress, change: number): Operation {
   return { op: "delete", id: documentId(key), version: versionOf(change) + 1 };
 }
 
 /**
- * Two versions a change, from 1 on, for engines know no version 0. Numbers of changes stay below 4.5e15 until the year 2100
- * (journal/epoch), so that a version is a whole number to JavaScript, too.
+ * Two versions per change, starting at 1, because engines have no version 0. Numbers of changes stay below 4.5e15
+ * until the year 2100 (journal/epoch), so JavaScript can represent every version, too.
  */
 const versionOf = (change: number) => 2 * change + 1;
 

@@ -1,4 +1,7 @@
-/** What an export reads of the database: all pages in the order of their keys, those that changed, and whose sites have opted out. */
+/**
+ * What an export reads from the database: all pages in the order of their keys, the changed ones, and the sites that
+ * opted out.
+ */
 import type { Pool } from "pg";
 import type { UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
@@ -17,18 +20,18 @@ export function createExportReads(pool: Pool) {
     },
     feed: async () => await createChangeFeed(pool).state(),
     changed: async (since: number, most: number) => await changedPages(pool, since, most),
-    /** As the server estimates. */
+    /** The server's estimate. */
     expectedPages: async () => await countPages(pool),
-    /** In the order of their keys, behind that one; fewer than `most` are the last. */
+    /** In the order of their keys, after that one; fewer than `most` are the last. */
     walk: async (after: UrlAddress | null, most: number) =>
       await pagesIn(pool, walkSql, [...keyOr(after), most]),
     pages: async (keys: readonly UrlAddress[]) =>
       await pagesIn(pool, keysSql, columnsOf(keys, ["hostHash", "urlHash"])),
-    /** The hosts of each in short, which is another text as soon as they are others. */
+    /** A digest of each one's hosts, which changes when they do. */
     optOuts: async () => await optOuts(pool),
     urlsOfOptOut: async (optOutId: number, after: UrlAddress | null, most: number) =>
       await keysOf(pool, urlsOfOptOutSql, [optOutId, ...keyOr(after), most]),
-    /** Of an opt-out that has ended. */
+    /** The hosts of an opt-out that has ended. */
     pagesOnceCovered: async function* (optOutId: number): AsyncGenerator<readonly UrlAddress[]> {
       const hosts = await hostsCoveredBy(pool, optOutId);
       for (const { host_hash: host } of hosts)
@@ -49,11 +52,11 @@ const pagesAtOnce = 500;
 /** Below every key. */
 const first = "-9223372036854775808";
 
-/** Of pages `p` and their hosts `h`: what the index's own search shows. */
+/** For pages `p` and their hosts `h`: whether the index's own search shows them. */
 const isShown = `p.url_hash is not null and not p.noindex and h.opt_out_id is null
       and coalesce(s.answers ->> 'search', 'allowed') = 'allowed'`;
 
-/** `key` has the pages' keys. */
+/** `key` is the relation with the pages' keys. */
 const columns = `key.host_hash as "hostHash", key.url_hash as "urlHash", ${isShown} as "isShown",
   p.url, p.host, p.title, p.description, array(select jsonb_array_elements(p.headings) ->> 'text') as headings, p.excerpt,
   case when ${isShown} then p.lexemes::text end as lexemes, p.text_search_config, p.language, n.country, p.content_type,
@@ -107,7 +110,7 @@ async function pagesIn(pool: Pool, text: string, values: readonly unknown[]): Pr
   });
 }
 
-/** Of the hosts of each, in a few characters, which are others as soon as the hosts are. */
+/** A digest of each one's hosts, which changes when they do. */
 async function optOuts(pool: Pool): Promise<ReadonlyMap<number, string>> {
   const { rows } = await pool.query<{ id: number; hosts: string }>(
     `select opt_out_id as id, count(*) || ':' || bit_xor(host_hash) as hosts
@@ -119,7 +122,7 @@ async function optOuts(pool: Pool): Promise<ReadonlyMap<number, string>> {
   return new Map(rows.map(({ id, hosts }) => [id, hosts]));
 }
 
-/** All that is known of them: of a confirmed opt-out the pages themselves are gone. */
+/** Every hash known of them: the pages themselves are deleted once an opt-out is confirmed. */
 const urlsOfOptOutSql = `
   select host_hash as "hostHash", url_hash as "urlHash"
   from (

@@ -1,13 +1,10 @@
 /**
- * The export as lines of JSON, one operation a line, in the order in which they are to be done:
- *
- *   {"op":"begin-full","version":9}                              what follows is the whole index
- *   {"op":"index","_id":"…","version":9,"document":{…}}          takes the place of what has that id and a lower version
- *   {"op":"delete","_id":"…","version":11}                       so does nothing
- *   {"op":"end-full","version":9}                                whatever has a lower version is in the index no more
- *
- * A file grows at its end, and its state beside it says up to where it is whole: what a killed export wrote behind that is cut
- * off by the next. A file that was moved away begins again, with what came since.
+ * The export as lines of JSON, one operation a line, to be done in this order:\n\n {"op":"begin-full","version":9}
+ * what follows is the whole index\n {"op":"index","_id":"…","version":9,"document":{…}} replaces what has that id and
+ * a lower version\n {"op":"delete","_id":"…","version":11} so does nothing\n {"op":"end-full","version":9} what has a
+ * lower version is no longer in the index\n\nA file grows at its end, and the state next to it says how far it is
+ * complete: the next export cuts off what a killed one wrote after that. If the file was moved away, a new one begins
+ * with what came since.
  */
 import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { z } from "zod";
@@ -17,7 +14,7 @@ import type { Operation } from "./export-operation.ts";
 
 const keptSchema = exportStateSchema.extend({ bytes: z.number().int().nonnegative() });
 
-/** So much is the state of ten thousand opt-outs. */
+/** The size of a state with ten thousand opt-outs. */
 const mostStateBytes = 16 * 1024 * 1024;
 
 const linesAtOnce = 1000;
@@ -49,7 +46,7 @@ export class NdjsonFile implements ExportTarget {
       throw new UsageError(
         `${this.#file} has ${bytes} bytes, and by ${this.#stateFile} it had ${whole}: it is another file, or was cut; move both away`,
       );
-    // Moved away, or emptied, by whoever took what was in it.
+    // Moved away or emptied by a reader.
     await this.#open(bytes === null || bytes === 0 ? 0 : whole);
     return state;
   }
@@ -90,9 +87,12 @@ export class NdjsonFile implements ExportTarget {
   }
 }
 
-/** Standard output: nobody knows what its reader has stored, so the state, where one is kept, moves on when it has taken the lines. */
+/**
+ * Standard output: nobody knows what its reader has stored, so the state, if one is kept, advances when the reader
+ * has taken the lines.
+ */
 export class NdjsonPipe implements ExportTarget {
-  /** False: nobody reads any more. */
+  /** False: the reader is gone. */
   readonly #write: (text: string) => Promise<boolean>;
   readonly #stateFile: string | null;
 
@@ -127,7 +127,7 @@ export class NdjsonPipe implements ExportTarget {
   }
 }
 
-/** The pipe was closed (`… | head`): what is left need not be exported. */
+/** The pipe was closed (`… | head`): the rest need not be exported. */
 export class NobodyReads extends Error {}
 
 async function writeLines(
@@ -147,7 +147,7 @@ function lineOf(operation: Operation): string {
   return `{"op":"index","_id":"${id}","version":${version},"document":${operation.source}}\n`;
 }
 
-/** Documents of the change have 2n + 1 as their version, and what was deleted behind it 2n + 2: what is older has less than that. */
+/** A document's version is 2n + 1 for its change n, that of a deletion after it 2n + 2: older versions are lower. */
 const markLine = (op: "begin-full" | "end-full", change: number) =>
   `${JSON.stringify({ op, version: 2 * change + 1 })}\n`;
 
@@ -197,7 +197,7 @@ async function keepState(file: string, state: object): Promise<void> {
   });
 }
 
-/** A full disk, a folder that is not there: the export can go on when that is mended. */
+/** A full disk or a missing folder: the export can resume once that is fixed. */
 async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

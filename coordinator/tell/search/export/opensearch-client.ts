@@ -1,13 +1,10 @@
 /**
- * The export into an index of OpenSearch (or what speaks the same API): batches by `_bulk` with external versions, so that what
- * is sent twice, or late, changes nothing. Where the export stands is a document of the index itself: whoever restores,
- * copies or deletes the index has its cursor restored, copied or deleted with it.
- *
- *   429, 5xx, no answer     sent again after a pause that doubles, with what the target says in Retry-After
- *   413                     sent in halves
- *   409 of a document       it is there already, in this version or a later one
- *   400 of a document       it is left out and told of; where most of a batch is refused so, the export ends: it is the mapping
- *   anything else           the export ends; what was taken stays, and the next one goes on there
+ * Exports into an index of OpenSearch (or anything with the same API): batches by `_bulk` with external versions, so
+ * that what is sent twice or late changes nothing. The state of the export is a document of the index itself:
+ * restoring, copying or deleting the index does the same to the cursor.\n\n 429, 5xx, no answer sent again after a
+ * pause that doubles, or as Retry-After says\n 413 sent in halves\n 409 for a document the target has this version or
+ * a later one\n 400 for a document left out and reported; where most of a batch is refused, the export ends: the
+ * mapping is wrong\n anything else the export ends; what was taken stays, and the next one resumes there
  */
 
 import { Agent, type Dispatcher } from "undici";
@@ -22,14 +19,14 @@ export interface OpenSearchPorts {
   /** Without a path or credentials. */
   readonly origin: string;
   readonly index: string;
-  /** The header's value; null: it lets everybody in. */
+  /** The header's value; null: the target needs none. */
   readonly authorization: string | null;
-  /** Who may have signed its certificate, in PEM form; null: the public authorities. */
+  /** The authorities that may sign its certificate, in PEM form; null: the public ones. */
   readonly authorities: string | null;
   readonly pause: (ms: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** What does not go as it should, in one line. */
+  /** Called with one line for each problem. */
   readonly onTrouble: (words: string) => void;
   readonly timeoutMs?: number;
 }
@@ -38,15 +35,15 @@ const cursorId = "nearcrawl-cursor";
 
 const usualTimeoutMs = 120_000;
 const connectTimeoutMs = 10_000;
-/** The pauses between them come to some five minutes. */
+/** The pauses between the tries add up to about five minutes. */
 const mostTries = 12;
 const firstPauseMs = 500;
 const longestPauseMs = 60_000;
-/** Of one request. */
+/** The limit of one request. */
 const mostBulkBytes = 5_000_000;
 const mostAnswerBytes = 64 * 1024 * 1024;
 const removedAtOnce = 10_000;
-/** Documents that are refused, and told of one by one. */
+/** At most this many refused documents are reported one by one. */
 const mostTold = 5;
 
 interface Answer {
@@ -75,7 +72,7 @@ export class OpenSearchIndex implements ExportTarget {
     await this.#agent.destroy();
   }
 
-  /** Makes the index where there is none. */
+  /** Creates the index if there is none. */
   async state(): Promise<ExportState | string | null> {
     const { index } = this.#ports;
     const found = await this.#ask("HEAD", "", null, [404]);
@@ -99,9 +96,9 @@ export class OpenSearchIndex implements ExportTarget {
 
   async beginFull(): Promise<void> {}
 
-  /** What was written as of an earlier change. In steps that a target ends well within the time that is waited for an answer. */
+  /** Deletes what was written as of an earlier change, in steps short enough to be answered within the timeout. */
   async endFull(change: number): Promise<number> {
-    // Only what is refreshed is found.
+    // Searches find only what has been refreshed.
     await this.#ask("POST", "/_refresh", "");
     const query = JSON.stringify({ query: { range: { change: { lt: change } } } });
     for (let removed = 0, conflicts = 0; ; ) {
@@ -117,7 +114,7 @@ export class OpenSearchIndex implements ExportTarget {
         );
       removed += deleted;
       if (deleted === 0 && version_conflicts === 0) return removed;
-      // Somebody else writes into the index.
+      // Another process writes into the index.
       conflicts = deleted === 0 ? conflicts + 1 : 0;
       if (conflicts === mostTries)
         throw new ExportError(
@@ -164,7 +161,7 @@ export class OpenSearchIndex implements ExportTarget {
     await this.#bulk(batch.slice(half), written);
   }
 
-  /** True: it is to be sent again. */
+  /** True: send it again. */
   #count(operation: Operation, { status, error }: Outcome, written: Counts): boolean {
     if (status === 429 || status >= 500) return true;
     if (status < 300 || (status === 404 && operation.op === "delete"))
@@ -200,7 +197,9 @@ export class OpenSearchIndex implements ExportTarget {
     return `${this.#ports.origin}/${this.#ports.index}`;
   }
 
-  /** Answers of 2xx, and those that are named; all others end in an ExportError, those that may pass after many tries. */
+  /**
+   * Returns answers of 2xx and the statuses named; all others end in an ExportError, temporary ones after many tries.
+   */
   async #ask(
     method: "GET" | "HEAD" | "PUT" | "POST",
     path: string,
@@ -230,7 +229,7 @@ export class OpenSearchIndex implements ExportTarget {
     body: string | null,
   ): Promise<Answer & { readonly retryAfterMs: number | null }> {
     const { origin, index, authorization } = this.#ports;
-    // Redirects are not followed: the credentials are for this place alone.
+    // Redirects are not followed: the credentials are for this server only.
     const answer = await this.#agent.request({
       origin,
       path: `/${encodeURIComponent(index)}${path}`,
@@ -327,17 +326,17 @@ function wordsOf(error: unknown): string {
 
 const failureSchema = z.object({ error: errorSchema });
 
-/** OpenSearch's code of a failure. */
+/** OpenSearch's code for a failure. */
 const typeOf = (body: unknown) => failureSchema.safeParse(body).data?.error.type;
 
-/** As OpenSearch says it, or a proxy before it. */
+/** The message of OpenSearch, or of a proxy in front of it. */
 function reasonOf(body: unknown): string {
   if (typeof body !== "object" || body === null)
     return typeof body === "string" ? wordsOf({ reason: body }) : "";
   return wordsOf((body as { error?: unknown }).error ?? body);
 }
 
-/** A certificate that is not trusted stays so; a connection that fails may not. */
+/** An untrusted certificate stays untrusted; a failed connection may work later. */
 const mayComeBack = (error: Error): boolean =>
   !/CERT|SELF_SIGNED|UNABLE_TO|TLS|SSL|RESPONSE_EXCEEDED/.test(codeOf(error));
 

@@ -1,9 +1,9 @@
 /**
- * The index that an export makes where there is none: its fields, and how queries for `lexemes` find stems again. Fields that are
- * not named here are kept and not indexed, so that a later version may send more.
+ * The index that an export creates if there is none: its fields, and how queries for `lexemes` match stems. Fields
+ * not named here are stored and not indexed, so that a later version may send more.
  */
 
-/** Text search configurations of Postgres, and Lucene's name of the same Snowball stemmer. */
+/** Postgres' text search configurations, with Lucene's names of the same Snowball stemmers. */
 const stemmers: Readonly<Record<string, string>> = {
   danish: "Danish",
   dutch: "Dutch",
@@ -25,7 +25,7 @@ const stemmers: Readonly<Record<string, string>> = {
 const keyword = { type: "keyword" } as const;
 const text = { type: "text" } as const;
 const date = { type: "date" } as const;
-/** Longer than a term may be. */
+/** Beyond the longest term allowed. */
 const longKeyword = { type: "keyword", ignore_above: 8000 } as const;
 
 export const indexBody = {

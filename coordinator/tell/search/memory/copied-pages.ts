@@ -1,17 +1,17 @@
-/** Pages as they come out of a binary COPY (pageColumnsSql says which columns, in which order), read where they lie. */
+/** Reads pages from a binary COPY in place (pageColumnsSql says which columns, in which order). */
 import type { IndexedPage } from "./memory-index.ts";
 
 const signatureBytes = 11;
 
-/** Microseconds since 2000 are what Postgres sends for a time. */
+/** Postgres sends times as microseconds since 2000. */
 const postgresEpochS = 946_684_800;
 
-/** Takes the stream's pieces, however they are cut, and gives the pages that are complete. */
+/** Takes the pieces of the stream, however they are cut, and yields the complete pages. */
 export class CopiedPages {
   #rest: Buffer = Buffer.alloc(0);
   #begun = false;
 
-  /** Gives how many pages there were in it. */
+  /** Returns how many pages the piece completed. */
   take(piece: Buffer, visit: (page: IndexedPage) => void): number {
     const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     let at = this.#begun ? 0 : headerEnd(bytes);
@@ -39,7 +39,7 @@ function headerEnd(bytes: Buffer): number | null {
   return bytes.length < end ? null : end;
 }
 
-/** Null: it is not complete, or the last one has been. */
+/** Null: the page is incomplete, or the last one has been read. */
 function rowEnd(bytes: Buffer, from: number): number | null {
   if (bytes.length < from + 2) return null;
   const columns = bytes.readInt16BE(from);

@@ -1,4 +1,4 @@
-/** The index in memory as it follows the database: built from all pages, then kept level with those that change. */
+/** Keeps the index in memory level with the database: builds it from all pages, then follows those that change. */
 import { randomInt } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Pool } from "pg";
@@ -18,13 +18,13 @@ import {
 import { type IndexedPage, MemoryIndex } from "./memory-index.ts";
 import { searchIndex } from "./search-index.ts";
 
-/** Changed pages that are read at once. */
+/** Changed pages read at once. */
 const pagesRead = 500;
 
-/** Hosts whose countries are read at once, when it is their turn. */
+/** Hosts whose countries are read in one turn. */
 const hostsRead = 5000;
 
-/** A slice of joining takes milliseconds; a turn of the event loop comes after some of them. */
+/** A slice of joining takes milliseconds; the event loop runs after this many. */
 const sliceMs = 8;
 
 export interface BuildProgress {
@@ -39,17 +39,17 @@ export class DatabaseIndex {
   readonly index = new MemoryIndex(randomInt(2 ** 32));
   #snapshot = "";
   #crawlers: ReadonlyMap<number, string> = new Map();
-  /** The last host whose country was read; null: the next is the first. */
+  /** The last host whose country was read; null: start with the first. */
   #lastHost: string | null = null;
 
-  /** `usedBytes`: of the process. */
+  /** `usedBytes`: memory of the process. */
   constructor(pool: Pool, { mostBytes, usedBytes }: { readonly mostBytes: number; usedBytes(): number }) {
     this.#pool = pool;
     this.#mostBytes = mostBytes;
     this.#usedBytes = usedBytes;
   }
 
-  /** Throws OutOfRoom where the pages take more memory than it may. */
+  /** Throws OutOfRoom where the pages need more memory than allowed. */
   async build(onProgress: (progress: BuildProgress) => void = () => {}): Promise<void> {
     const pool = this.#pool;
     this.#snapshot = await currentSnapshot(pool);
@@ -75,7 +75,7 @@ export class DatabaseIndex {
     while (this.#lastHost !== null);
   }
 
-  /** What has changed since the last time; gives how many pages. Searches may come in between. */
+  /** Takes in what changed since the last time; returns how many pages. Searches may run in between. */
   async catchUp(): Promise<number> {
     const { snapshot, keys } = await readTouched(this.#pool, this.#snapshot);
     const distinct = [...new Map(keys.map((key) => [`${key.hostHash}/${key.urlHash}`, key])).values()];
@@ -91,7 +91,7 @@ export class DatabaseIndex {
     return searchIndex(this.index, question, this.#crawlers);
   }
 
-  /** Countries of the next hosts, round after round; also names of crawlers, once a round. */
+  /** Reads the countries of the next hosts, round after round, and once a round the names of crawlers. */
   async readSomeCountries(): Promise<void> {
     const rows = await readCountries(this.#pool, this.#lastHost, hostsRead);
     this.#setCountries(rows);
@@ -143,7 +143,7 @@ export class DatabaseIndex {
   }
 }
 
-/** The index takes more memory than it may: the database answers from then on. */
+/** The index needs more memory than allowed: the database answers from then on. */
 export class OutOfRoom extends Error {
   constructor(pages: number, usedBytes: number, mostBytes: number) {
     const [used, most] = [usedBytes, mostBytes].map((bytes) => `${Math.round(bytes / 2 ** 20)} MB`);

@@ -1,4 +1,4 @@
-/** What the index in memory is asked, and what it answers: plain values, which travel between processes. */
+/** Questions to the index in memory and its answers: plain values that travel between processes. */
 import type { UseAnswers } from "#protocol/preferences";
 import type { PageSignals } from "../page-score.ts";
 import type { FacetName, FacetValue, SearchFilters, SearchSort } from "../search-answer.ts";
@@ -14,13 +14,13 @@ export interface IndexArm {
 
 export interface IndexQuestion {
   readonly arms: readonly IndexArm[];
-  /** As typed, in small letters, to be looked for in the address. */
+  /** As typed, in lower case, to be looked for in the address. */
   readonly plainWords: readonly string[];
   readonly filters: SearchFilters;
-  /** Of the crawler that the filter names; null: there is none. */
+  /** The crawler of the filter; null: none. */
   readonly crawlerId: number | null;
   readonly sort: SearchSort;
-  /** So many pages, the best. */
+  /** How many of the best pages to return. */
   readonly wanted: number;
   readonly nowS: number;
 }
@@ -29,7 +29,7 @@ export interface IndexedCandidate {
   readonly hostHash: string;
   readonly urlHash: string;
   readonly host: string;
-  /** Which of the arms it matches. */
+  /** The number of the arm that it matches. */
   readonly arm: number;
   readonly signals: PageSignals;
   /** Other matching pages with nearly the same text. */
@@ -44,37 +44,37 @@ export interface IndexedCandidate {
 }
 
 export interface IndexAnswer {
-  /** All that match, those with nearly the same text counted once. */
+  /** All matches, counting those with nearly the same text once. */
   readonly total: number;
-  /** The best, in their order. */
+  /** The best, in order. */
   readonly pages: readonly IndexedCandidate[];
   readonly facets: Readonly<Record<FacetName, readonly FacetValue[]>>;
 }
 
-/** What the index in memory is doing. */
+/** The state of the index in memory. */
 export type IndexState =
-  /** Not wanted, or not needed: the database answers. */
+  /** Off or not needed: the database answers. */
   | { readonly type: "off"; readonly why: string }
   | { readonly type: "building"; readonly pages: number; readonly ofPages: number }
   | IndexReady
-  /** It ended and is tried again in a moment; `outOfRoom`: in hours, since it takes more memory than it may have. */
+  /** It ended and is started again in a moment; `outOfRoom`: in hours, because it needs more memory than allowed. */
   | { readonly type: "failed"; readonly why: string; readonly outOfRoom: boolean };
 
 export interface IndexReady {
   readonly type: "ready";
   readonly pages: number;
   readonly bytes: number;
-  /** Since it was last level with the database. */
+  /** Time since it was last level with the database. */
   readonly secondsBehind: number;
 }
 
 export interface SearchIndex {
-  /** Null: not now, or not this question; the database answers. */
+  /** Null: not now, or not for this question; the database answers. */
   ask(question: IndexQuestion): Promise<IndexAnswer | null>;
   state(): IndexState;
 }
 
-// What the index's process and the coordinator's say to each other.
+// Messages between the index's process and the coordinator.
 
 export type ToIndex =
   | { readonly type: "begin"; readonly databaseUrl: string; readonly mostBytes: number }

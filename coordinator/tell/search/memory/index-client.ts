@@ -1,6 +1,7 @@
 /**
- * The process of the index in memory, as the coordinator sees it: started, asked, watched, and started again when it ends. A process
- * of its own and no thread, so that a machine that runs out of memory ends it and not the coordinator.
+ * The coordinator's side of the process of the index in memory: starts it, asks it, watches it, and restarts it when
+ * it ends. It is a process rather than a thread so that a machine that runs out of memory ends it and not the
+ * coordinator.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -14,15 +15,15 @@ import type {
   ToIndex,
 } from "./index-answer.ts";
 
-/** An answer that takes longer is not waited for: the database is asked. */
+/** After this long the database is asked instead. */
 const answerMs = 2000;
 
-/** The first time in a row; then twice as long each time. */
+/** The first pause in a row; each further one is twice as long. */
 const restartMs = 500;
 const restartMostMs = 600_000;
-/** There may be fewer pages then, or more memory. */
+/** By then there may be fewer pages, or more memory. */
 const outOfRoomMs = 6 * 3_600_000;
-/** What has worked so long is started again soon. */
+/** A process that has worked this long is restarted soon. */
 const healthyMs = 60_000;
 
 export interface IndexClientOptions {
@@ -36,7 +37,7 @@ export class IndexClient implements SearchIndex {
   readonly #waiting = new Map<number, (answer: IndexAnswer | null) => void>();
   #child: ChildProcess | null = null;
   #state: IndexState = { type: "off", why: "it has not been started" };
-  /** When the state was told. */
+  /** When the state was reported. */
   #toldMs = 0;
   #lastId = 0;
   #failures = 0;
@@ -151,13 +152,13 @@ export class IndexClient implements SearchIndex {
   }
 }
 
-/** From TypeScript sources a process needs a loader first; what is built is JavaScript. */
+/** TypeScript sources need a loader; the build is JavaScript. */
 function startProcess(): ChildProcess {
   const isSource = import.meta.filename.endsWith(".ts");
   const entry = isSource ? "index-worker-from-source.mjs" : "index-worker.js";
   return fork(fileURLToPath(new URL(`./${entry}`, import.meta.url)), {
     execArgv: isSource ? ["--conditions=nearcrawl-source"] : [],
-    // Ctrl-C goes to the coordinator alone.
+    // Ctrl-C is for the coordinator only.
     detached: false,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });

@@ -1,4 +1,7 @@
-/** Whether there is an index in memory: as the settings say, or where there are pages enough and the machine has room. */
+/**
+ * Decides whether there is an index in memory: as the settings say, or where there are enough pages and the machine
+ * has room.
+ */
 import { freemem } from "node:os";
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
@@ -6,13 +9,13 @@ import type { IndexAnswer, IndexQuestion, IndexState, SearchIndex } from "./inde
 import { IndexClient } from "./index-client.ts";
 import { countPages } from "./index-page-reads.ts";
 
-/** How often it is looked whether there are pages enough by now. */
+/** How often it checks whether there are enough pages now. */
 const lookMs = 60_000;
 
-/** With fewer pages a process of its own (some 80 MB) is not worth it: the database is as quick. */
+/** With fewer pages a process of its own (about 80 MB) is not worth it: the database is as fast. */
 const leastPages = 20_000;
 
-/** Unless the settings say how much it may have: this share of what is available when it is started. */
+/** Unless the settings say otherwise, it may use this share of the memory available when it starts. */
 const shareOfAvailable = 0.5;
 
 export interface IndexKeeperOptions {
@@ -38,7 +41,7 @@ export class IndexKeeper implements SearchIndex {
     this.#options = options;
   }
 
-  /** Waits for nothing: until the index is there, the database answers. */
+  /** Does not wait: the database answers until the index is ready. */
   start(): void {
     if (this.#options.settings.index === "database") {
       this.#why = 'search.index is "database"';
@@ -78,7 +81,7 @@ export class IndexKeeper implements SearchIndex {
       this.#client = new IndexClient({ databaseUrl, mostBytes, log });
       this.#client.start();
     } catch (error) {
-      // The database does not answer, which others tell: the next look comes in a minute.
+      // The database does not answer, which others report; the next check is in a minute.
       log.debug({ error: String(error) }, "it cannot be told whether an index in memory is worth it");
     }
   }

@@ -1,4 +1,4 @@
-/** What the index in memory reads of the database: all pages, those that have changed, and the names that go with them. */
+/** What the index in memory reads from the database: all pages, the changed ones, and names. */
 import type { Pool } from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { estimatedRows, partsOf } from "#db/table-sizes";
@@ -6,13 +6,13 @@ import type { UseAnswers } from "#protocol/preferences";
 import { CopiedPages } from "./copied-pages.ts";
 import type { IndexedPage } from "./memory-index.ts";
 
-/** In the order that copied-pages.ts reads. */
+/** In the order in which copied-pages.ts reads them. */
 const columns = `p.host_hash, p.url_hash, p.host, p.language, p.text_search_config, p.crawler_id, p.published_at, p.fetched_at,
   p.popularity, p.duplicate_url_hash is not null, p.text_group, p.preference_set, p.content_type, p.lexemes, ts_filter(p.head, '{c}')`;
 
 interface Reading {
   visit(page: IndexedPage): void;
-  /** After each piece of so many pages: what is waited for, if anything; what it throws ends the reading. */
+  /** Called after each piece of this many pages, and awaited; an exception ends the reading. */
   between(pages: number): Promise<void> | null;
 }
 
@@ -42,7 +42,7 @@ export interface PageKey {
   readonly urlHash: bigint;
 }
 
-/** Those of them that there are. */
+/** Those that exist. */
 export async function readPages(pool: Pool, keys: readonly PageKey[]): Promise<IndexedPage[]> {
   const pages: IndexedPage[] = [];
   const list = (name: keyof PageKey) => `'{${keys.map((key) => key[name]).join(",")}}'::bigint[]`;
@@ -58,20 +58,20 @@ export async function countPages(pool: Pool): Promise<number> {
   return await estimatedRows(pool, "page");
 }
 
-// What changes: table page_touch, which triggers write.
+// Changes: table page_touch, written by triggers.
 
 export interface Touched {
-  /** What was visible then: the next reading goes on from it. */
+  /** The snapshot of this reading: the next one continues from it. */
   readonly snapshot: string;
   readonly keys: readonly PageKey[];
 }
 
-/** Who has not read for so long begins from the start. */
+/** A reader that has not read for this long starts over. */
 export const touchesKeptMs = 30 * 60_000;
 
-/** Forgets what transactions touched that had ended half an hour ago, by the coordinator's clock. */
+/** Deletes what was touched by transactions that had ended half an hour ago by the coordinator's clock. */
 export class TouchedPages {
-  /** All transactions below that number had ended then. */
+  /** By then all transactions below that number had ended. */
   #marks: readonly { readonly atMs: number; readonly transaction: string }[] = [];
 
   async forgetOld(pool: Pool, now: Date): Promise<void> {
@@ -94,8 +94,8 @@ export async function currentSnapshot(pool: Pool): Promise<string> {
 }
 
 /**
- * Of transactions that had not been visible at `since`, each once, however long they took. Numbers beyond the last one came with
- * a copy from another server.
+ * Pages of transactions not visible at `since`, each once, however long they took. Higher numbers than the current
+ * one came with a copy from another server.
  */
 export async function readTouched(pool: Pool, since: string): Promise<Touched> {
   const { rows } = await pool.query<{
@@ -135,7 +135,7 @@ export async function readUses(pool: Pool, sets: readonly number[]): Promise<Map
   return new Map(rows.map((row) => [row.set_id, row.answers]));
 }
 
-/** Where hosts lie, by their hash and from there on, so many at once. */
+/** Hosts with their countries, in the order of their hashes from there on, this many at once. */
 export async function readCountries(
   pool: Pool,
   after: string | null,

@@ -1,6 +1,6 @@
 /**
- * The process of the index in memory. It is told where the database is, says how far it is, and answers. It ends with the
- * process that started it.
+ * The process of the index in memory. It is told where the database is, reports its progress, and answers. It ends
+ * with its parent process.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { createPool } from "#db/server-database";
@@ -8,15 +8,15 @@ import { DatabaseIndex, OutOfRoom } from "./database-index-store.ts";
 import type { FromIndex, IndexState, ToIndex } from "./index-answer.ts";
 import { touchesKeptMs } from "./index-page-reads.ts";
 
-/** Between two looks at what has changed. */
+/** The pause between two looks for changes. */
 const followMs = 1000;
 const countriesEveryMs = 5000;
 const progressEveryMs = 500;
 
-/** It waits for nobody: one connection reads pages, one what has changed. */
+/** One connection reads pages, one the changes, so neither waits. */
 const connections = 2;
 
-/** What the process takes beside the index' own arrays is in it. */
+/** Includes the process's memory besides the index's own arrays. */
 const usedBytes = () => process.memoryUsage.rss();
 
 const say = (message: FromIndex): void => {
@@ -35,7 +35,7 @@ process.on("message", (message: ToIndex) => {
       type: "state",
       state: { type: "failed", why: error.message, outOfRoom: error instanceof OutOfRoom },
     });
-    // What was said has gone out when the channel is closed.
+    // Messages have been sent when the channel closes.
     process.disconnect?.();
   });
 });
@@ -66,7 +66,7 @@ async function run(databaseUrl: string, mostBytes: number): Promise<never> {
       countriesMs = beganMs + countriesEveryMs;
       await made.readSomeCountries();
     } catch (error) {
-      // A server that restarts is back in a moment. What was touched longer ago is not told any more.
+      // A restarting server is back in a moment. What was touched longer ago is no longer listed.
       if (error instanceof OutOfRoom || beganMs - levelMs > touchesKeptMs / 2) throw error;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The index in memory: segments of pages, the newest last, and the numbers of all names. Pages that change are taken out where
- * they are and put into a new segment. Whoever owns it calls `joinSome` now and then, which keeps segments few.
+ * The index in memory: segments of pages, the newest last, and the numbers of all names. Changed pages are removed
+ * where they are and added to a new segment. The owner calls `joinSome` now and then, which keeps segments few.
  */
 import type { UseAnswers } from "#protocol/preferences";
 import { Groups, Hosts, Names } from "./names.ts";
@@ -24,10 +24,10 @@ export interface IndexedPage extends DocumentWords {
   readonly contentType: string;
 }
 
-/** So many segments of about one size become one. */
+/** This many segments of about one size become one. */
 const joinedAtOnce = 6;
 
-/** A segment that has lost such a share of its pages is made again without them. */
+/** A segment that has lost this share of its pages is rebuilt without them. */
 const lostShare = 0.3;
 
 export class MemoryIndex {
@@ -40,14 +40,14 @@ export class MemoryIndex {
   /** By their numbers in the database, as text. */
   readonly crawlers = new Names();
   readonly groups = new Groups();
-  /** What each list of statements answers. */
+  /** The answers of each list of statements. */
   readonly uses = new Map<number, UseAnswers>();
-  /** Lists of which that is not known yet. */
+  /** Lists whose answers are not known yet. */
   readonly newSets = new Set<number>();
   readonly #builder: SegmentBuilder;
   #segments: Segment[] = [];
 
-  /** By chance, and told to nobody. */
+  /** Random and kept secret. */
   constructor(seed: number) {
     this.terms = new TermTable(seed);
     this.#builder = new SegmentBuilder(this.terms);
@@ -66,7 +66,7 @@ export class MemoryIndex {
     return this.#segments.reduce((sum, { byteLength }) => sum + byteLength, tables);
   }
 
-  /** A page that the index has not; it is found once `seal` was called or so many have come. */
+  /** Adds a page that the index does not have; it can be found after `seal`, or once this many have been added. */
   add(page: IndexedPage): void {
     const { preferenceSet } = page;
     if (preferenceSet !== null && !this.uses.has(preferenceSet)) this.newSets.add(preferenceSet);
@@ -84,7 +84,7 @@ export class MemoryIndex {
         isLaterCopy: page.isLaterCopy,
         textGroup: this.groups.add(page.textGroup),
         preferenceSet: page.preferenceSet ?? 0,
-        // Few are known; of a table full of others, the rest are of no known type.
+        // Few are known; in a table full of others, the rest have no known type.
         contentType: Math.min(255, this.contentTypes.add(page.contentType)),
       },
       page,
@@ -101,8 +101,8 @@ export class MemoryIndex {
   }
 
   /**
-   * Joins segments where there are several of a size, in slices; a slice takes milliseconds, and searches may come between. Pages
-   * may not be removed between them. False: there was nothing to join.
+   * Joins segments where there are several of a size, in slices of milliseconds between which searches may run. No
+   * pages may be removed between them. False: there was nothing to join.
    */
   *joinSome(): Generator<void, boolean> {
     const some = worthJoining(this.#segments);
@@ -114,7 +114,7 @@ export class MemoryIndex {
   }
 }
 
-/** Those that have lost most, one by one; else the smallest size of which there are enough. */
+/** Those that have lost most, one by one; otherwise the smallest size of which there are enough. */
 function worthJoining(segments: readonly Segment[]): readonly Segment[] {
   const hollow = segments.find(({ size, livePages }) => size - livePages > lostShare * size);
   if (hollow !== undefined) return [hollow];

@@ -1,4 +1,4 @@
-/** Numbers for names and for long keys, from 1; 0 stands for none. */
+/** Numbers for names and long keys, from 1; 0 means none. */
 import { grown } from "./term-table.ts";
 
 export class Names {
@@ -18,7 +18,7 @@ export class Names {
     return this.#names.length - 1;
   }
 
-  /** 0: there is no such name. */
+  /** 0: unknown name. */
   find(name: string): number {
     return this.#numbers.get(name) ?? 0;
   }
@@ -28,7 +28,7 @@ export class Names {
   }
 }
 
-/** Hosts, each under the name that follows its first dot; and the country that its address lies in. */
+/** Hosts, each under the name after its first dot, with the country of its address. */
 export class Hosts {
   readonly #names = new Names();
   #parents = new Uint32Array(1 << 10);
@@ -38,7 +38,7 @@ export class Hosts {
     return this.#names.count;
   }
 
-  /** About 150 bytes for each name. */
+  /** About 150 bytes per name. */
   get byteLength(): number {
     return this.#parents.byteLength + this.#countries.byteLength + 150 * this.count;
   }
@@ -114,7 +114,7 @@ export class Groups {
     return this.#keys[group]!;
   }
 
-  /** Others are in it, or have been. */
+  /** Whether it has or had other pages. */
   isShared(group: number): boolean {
     return group !== 0 && this.#pages[group]! > 1;
   }

@@ -1,10 +1,10 @@
 /**
- * Where words occur: for each word the documents that have it, in their order, and a place in each. Two bytes each, as
- * plain arrays: nothing is unpacked before it is looked at, and a list is a stretch of two arrays.
+ * Where words occur: for each word the documents that contain it, in order, and a place in each. Both take two bytes
+ * in plain arrays: nothing needs unpacking, and a list is a range of two arrays.
  */
 import { grown } from "./term-table.ts";
 
-/** As in a tsvector: the weight (3: A, 0: D) in two bits over the position in 14. */
+/** As in a tsvector: the weight (3: A, 0: D) in the upper two bits, the position in the other 14. */
 export type Place = number;
 
 export const positionMask = 0x3fff;
@@ -14,11 +14,14 @@ export const weightOf = (place: Place): number => place >>> 14;
 export class Postings {
   /** The words' numbers, ascending. */
   readonly terms: Uint32Array;
-  /** One more than `terms`: where each one's list begins, and the last one's end. */
+  /** One more than `terms`: where each list begins, and where the last one ends. */
   readonly starts: Uint32Array;
   readonly docs: Uint16Array;
   readonly places: Uint16Array;
-  /** Where in `terms` each stretch of numbers begins: a question looks up each word in each segment, and most are not in the cache. */
+  /**
+   * Where in `terms` each range of numbers begins: a question looks up each word in each segment, and most are not in
+   * the CPU's cache.
+   */
   readonly #stretches: Uint32Array;
 
   constructor(parts: Pick<Postings, "terms" | "starts" | "docs" | "places">) {
@@ -32,7 +35,7 @@ export class Postings {
     return terms.byteLength + this.#stretches.byteLength + lists;
   }
 
-  /** The first entry of the word's list and the one after its last; both 0: no document has it. */
+  /** The first entry of the word's list and the one after its last; both 0: in no document. */
   rangeOf(term: number): readonly [from: number, to: number] {
     const stretch = term >>> stretchBits;
     if (stretch + 1 >= this.#stretches.length) return [0, 0];
@@ -41,14 +44,14 @@ export class Postings {
     return [this.starts[at]!, this.starts[at + 1]!];
   }
 
-  /** Whether any document has the word. */
+  /** Whether any document contains the word. */
   has(term: number): boolean {
     const [from, to] = this.rangeOf(term);
     return from < to;
   }
 }
 
-/** Of 64 numbers, so that what is looked at lies in a few lines of the cache. */
+/** 64 numbers each, so that a look-up touches few cache lines. */
 const stretchBits = 6;
 
 function stretchesOf(terms: Uint32Array): Uint32Array {
@@ -77,7 +80,7 @@ export function lowestFrom(
   return low;
 }
 
-/** Occurrences as they come, document after document; `sorted` makes lists of them. */
+/** Collects occurrences document by document; `sorted` turns them into lists. */
 export class OccurrenceLog {
   #terms = new Uint32Array(1 << 12);
   #docs = new Uint16Array(1 << 12);
@@ -97,7 +100,7 @@ export class OccurrenceLog {
     this.#count += 1;
   }
 
-  /** Gives back what it has grown to where that was little used. */
+  /** Shrinks buffers that were hardly used. */
   clear(): void {
     if (this.#terms.length > 1 << 16 && this.#count < this.#terms.length / 8) {
       this.#terms = new Uint32Array(1 << 12);
@@ -107,11 +110,11 @@ export class OccurrenceLog {
     this.#count = 0;
   }
 
-  /** By counting: once through all of the words' numbers, twice through the occurrences. */
+  /** A counting sort: one pass through all word numbers, two through the occurrences. */
   sorted(): Postings {
     let most = -1;
     for (let at = 0; at < this.#count; at++) most = Math.max(most, this.#terms[at]!);
-    /** First how many the word before has, then where each one's list goes on, at last where it ends. */
+    /** First the count of the word before, then the next free place of each list, finally its end. */
     const next = new Uint32Array(most + 2);
     for (let at = 0; at < this.#count; at++) next[this.#terms[at]! + 1]! += 1;
     let distinct = 0;

@@ -1,6 +1,7 @@
 /**
- * A question put to the index in memory. Every match is counted and scored by what can be told without looking at where
- * all of its words stand; the best of these are scored in full, as page-score.ts has it, with the ranks that Postgres would give them.
+ * Answers a question from the index in memory. Every match is counted and scored by what is known without comparing
+ * the positions of its words; the best of these are scored in full as in page-score.ts, with the ranks that Postgres
+ * would give.
  */
 import type { UseAnswers } from "#protocol/preferences";
 import { answerTexts } from "../../../crawl/batch/stated-uses.ts";
@@ -33,16 +34,16 @@ import {
 import { allSquares, coverDensityRank, frequencyRank, weights } from "./text-rank.ts";
 import { type QueryNode, readTsquery, wordsOf } from "./tsquery.ts";
 
-/** Values of a facet. */
+/** At most this many values of a facet. */
 const facetValues = 6;
 
-/** So many times the pages wanted are scored in full, and at least so many. */
+/** This many times the pages wanted are scored in full, and at least this many. */
 const scoredTimes = 2;
 const leastScored = 80;
 
 const daySeconds = 86_400;
 
-/** Null: a query that is not understood here; Postgres does. */
+/** Null: a query that this index cannot read; Postgres can. */
 export function searchIndex(
   index: MemoryIndex,
   question: IndexQuestion,
@@ -72,7 +73,7 @@ export function searchIndex(
   return matches.answer(arms, crawlerNames);
 }
 
-/** Each word of a question is looked up once, and not in each segment again. */
+/** Looks each word of a question up once instead of once per segment. */
 function rememberedNumbers(terms: TermNumbers): TermNumbers {
   const numbers = new Map<string, number>();
   return {
@@ -90,13 +91,13 @@ interface Arm {
   readonly configurations: readonly number[];
   readonly query: QueryNode;
   readonly headQuery: QueryNode;
-  /** Null: no title is asked for. */
+  /** Null: no condition on the title. */
   readonly titleQuery: QueryNode | null;
   readonly words: readonly string[];
-  /** Words that rank the head, in the order of their numbers. */
+  /** Words that rank the head, by number. */
   readonly headWords: readonly string[];
   readonly terms: ReadonlyMap<string, number>;
-  /** Each word is a match by itself, so that their weights add up. */
+  /** Each word matches by itself, so their weights add up. */
   readonly addsUp: boolean;
 }
 
@@ -119,11 +120,11 @@ function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
   };
 }
 
-/** Null: none. To be given back with `giveBits`. */
+/** Null: none. The caller returns it with `giveBits`. */
 function bitsOf(terms: TermNumbers, segment: Segment, arm: Arm): Uint32Array | null {
   const some = arm.configurations.flatMap((one) => segment.configurations.get(one) ?? []);
   if (some.length === 0) return null;
-  // Most words are in few segments: a look into its lists is spared the rest.
+  // Most words are in few segments: the others need no look into their lists.
   const isInText = (word: string) => segment.first.has(terms.find(word));
   const isInHead = (word: string) => isInText(word) || segment.address.has(terms.find(word));
   const text = canMatch(arm.query, isInText) ? matchesOf(segment, terms, arm.query, "text") : null;
@@ -145,18 +146,18 @@ function bitsOf(terms: TermNumbers, segment: Segment, arm: Arm): Uint32Array | n
   return null;
 }
 
-// What is told of each match before its words' places are compared. One page's sums lie at its number; whoever takes
-// them sets them back.
+// What is known of each match before positions are compared. The sums of a page are at its number; who takes them
+// resets them.
 
 const sums = {
-  /** Of the words' weights; and of what is one over them. */
+  /** The sum of the words' weights, and of their inverses. */
   weight: new Float32Array(segmentPages),
   inverse: new Float32Array(segmentPages),
   words: new Uint8Array(segmentPages),
   lowest: new Uint16Array(segmentPages),
   highest: new Uint16Array(segmentPages),
   head: new Float32Array(segmentPages),
-  /** The word, from 1, that was last found in its head. */
+  /** The word, from 1, last found in its head. */
   headWord: new Uint8Array(segmentPages),
   address: new Uint8Array(segmentPages),
 };
@@ -216,7 +217,7 @@ function addFurther({ further }: Segment, term: number, isMatch: (doc: number) =
   }
 }
 
-/** In title or headings, too, it counts for a quarter. */
+/** A word that is also in title or headings counts for a quarter. */
 function addAddress(
   { address }: Segment,
   term: number,
@@ -255,14 +256,14 @@ interface Taken {
   readonly bits: Uint32Array;
 }
 
-/** Counts, and keeps the best. */
+/** Counts matches and keeps the best. */
 class Matches {
   readonly #index: MemoryIndex;
   readonly #question: IndexQuestion;
   readonly #passes: Filter | null;
   readonly plainTerms: readonly number[];
   readonly #best: BestOf;
-  /** Of groups that others are in: matches of each. */
+  /** For groups with several pages: their matches. */
   readonly #groups = new Map<number, number>();
   readonly #byLanguage: Uint32Array;
   readonly #byHost: Uint32Array;
@@ -363,7 +364,7 @@ class Matches {
     return { segment, doc, arm, signals, points: totalOf(scoreOf(signals)), dateS: dateOf(segment, doc) };
   }
 
-  /** Of pages with nearly the same text the first that had it, where it is among the best. */
+  /** Keeps the first of pages with nearly the same text, where it is among the best. */
   #withoutCopies(scored: readonly Scored[]): Scored[] {
     const standing = new Map<number, Scored>();
     for (const one of scored) {
@@ -425,7 +426,7 @@ class Matches {
   }
 }
 
-/** Values that have no name are left out. */
+/** Leaves out values without a name. */
 function mostOf(counts: Uint32Array, nameOf: (number: number) => string): FacetValue[] {
   let least = 0;
   let numbers: number[] = [];
@@ -456,23 +457,23 @@ interface Scored {
 const byPoints = (a: Scored, b: Scored): number => b.points - a.points || byKey(a, b);
 const byDate = (a: Scored, b: Scored): number => b.dateS - a.dateS || byPoints(a, b);
 
-/** So that pages of results never overlap. */
+/** Makes the order total, so that pages of results never overlap. */
 function byKey(a: Scored, b: Scored): number {
   const key = ({ segment: { columns }, doc }: Scored) => `${columns.hostHash[doc]}/${columns.urlHash[doc]}`;
   return key(a) < key(b) ? -1 : 1;
 }
 
-/** When it was published, or fetched where it does not say. */
+/** When it was published or, if it does not say, fetched. */
 function dateOf({ columns }: Segment, doc: number): number {
   const publishedS = columns.publishedS[doc]!;
   return Number.isNaN(publishedS) ? columns.fetchedS[doc]! : publishedS;
 }
 
-/** Points for so many linking hosts, and after so many days: every match asks for them. */
+/** Points by linking hosts and by days, in tables because every match needs them. */
 const linkPointsBy = Float64Array.from({ length: fullLinkingHosts + 1 }, (_, hosts) => linkPoints(hosts));
 const freshnessByDay = Float64Array.from({ length: 3650 }, (_, day) => freshnessPoints(day + 0.5));
 
-/** A heap of the best so many, the worst of them on top. */
+/** A heap of the best, the worst of them on top. */
 class BestOf {
   readonly #points: Float64Array;
   readonly #codes: Float64Array;
@@ -521,7 +522,7 @@ class BestOf {
   }
 }
 
-// Filters, as tests of one match.
+// Filters as tests of one match.
 
 type Filter = (segment: Segment, doc: number) => boolean;
 

@@ -1,4 +1,4 @@
-/** Which pages of a segment match, as bits: what Postgres finds for the same query, field by field. */
+/** Which pages of a segment match, as bits: the same that Postgres finds for the query, field by field. */
 import { lowestFrom, type Postings, positionMask, weightOf } from "./postings.ts";
 import { type Segment, segmentPages } from "./segment.ts";
 import type { TermTable } from "./term-table.ts";
@@ -10,16 +10,16 @@ import { type PhraseNode, type QueryNode, wordsOf } from "./tsquery.ts";
  */
 export type Field = "text" | "head" | "title";
 
-/** From this weight on a word is one of the head (2: B). */
+/** From this weight on a word belongs to the head (2: B). */
 export const headWeight = 2;
 
-/** The heaviest occurrence of a word is the one that counts, so a word of the title is found by its first. */
+/** The heaviest occurrence of a word comes first, so it decides whether the title has the word. */
 const leastWeights: Readonly<Record<Field, number>> = { text: 0, head: headWeight, title: 3 };
 
-/** Places of the address lie behind all others, so that no phrase goes from one into the other. */
+/** Positions in the address follow all others, so that no phrase spans both. */
 const addressAfter = 1 << 15;
 
-// Bits are needed and done with again by the hundred for each question: they are taken from a heap of used ones.
+// Each question needs hundreds of bit arrays for a moment, so used ones are taken again.
 
 const used: Uint32Array[] = [];
 
@@ -31,10 +31,10 @@ export function giveBits(bits: Uint32Array): void {
   used.push(bits);
 }
 
-/** What gives a word its number; less than 0: it is not known. */
+/** Looks up a word's number; less than 0: unknown. */
 export type TermNumbers = Pick<TermTable, "find">;
 
-/** Whether any page of the index can match, as far as words are known at all. */
+/** Whether any page of the index can match, judging by which words are known. */
 export function canMatch(query: QueryNode, isKnown: (word: string) => boolean): boolean {
   switch (query.type) {
     case "word":
@@ -49,7 +49,7 @@ export function canMatch(query: QueryNode, isKnown: (word: string) => boolean): 
   }
 }
 
-/** To be given back with `giveBits`. */
+/** The caller returns it with `giveBits`. */
 export function matchesOf(segment: Segment, terms: TermNumbers, query: QueryNode, field: Field): Uint32Array {
   switch (query.type) {
     case "word":
@@ -112,7 +112,7 @@ function phraseMatches(segment: Segment, terms: TermNumbers, phrase: PhraseNode,
   return bits;
 }
 
-/** The words of a phrase, each with its distance from the first. */
+/** The words of a phrase with their distances from the first. */
 function chainOf(phrase: PhraseNode): { word: string; offset: number }[] {
   const place = (
     node: PhraseNode["left"],
@@ -136,7 +136,7 @@ function isChainIn(
   );
 }
 
-/** One word's positions on one page after the other, by ascending number. */
+/** Reads one word's positions on one page after another, by ascending number. */
 class PositionCursor {
   readonly #lists: readonly Postings[];
   readonly #least: number;
@@ -153,7 +153,7 @@ class PositionCursor {
     this.#ends = ranges.map(([, to]) => to);
   }
 
-  /** Good until the next call. */
+  /** Valid until the next call. */
   positionsOn(doc: number): readonly number[] {
     this.#positions.length = 0;
     for (let number = 0; number < this.#lists.length; number++) {
@@ -171,7 +171,7 @@ class PositionCursor {
   }
 }
 
-/** By leaps that double, then within the last one: most are short. */
+/** Leaps that double, then a search within the last one: most distances are short. */
 function seek(docs: Uint16Array, doc: number, from: number, end: number): number {
   let [low, leap] = [from, 1];
   while (low + leap < end && docs[low + leap]! < doc) {

@@ -1,13 +1,13 @@
 /**
- * A part of the index: up to 32,768 pages, numbered from 0, with the lists of their words. It never changes, but for pages
- * that are taken out; changed pages come back in another segment. Small segments are joined into larger ones.
+ * A part of the index: up to 32,768 pages, numbered from 0, with the lists of their words. It never changes, except
+ * that pages are removed; changed pages go into another segment. Small segments are joined into larger ones.
  */
 import { OccurrenceLog, Postings, weightOf } from "./postings.ts";
 import type { TermTable } from "./term-table.ts";
 
 export const segmentPages = 1 << 15;
 
-/** What is known of a page beside its words; names and long numbers by the numbers that the index gives them. */
+/** What is known of a page besides its words; names and long numbers are given as the index's numbers. */
 export interface DocumentFacts {
   readonly hostHash: bigint;
   readonly urlHash: bigint;
@@ -20,14 +20,14 @@ export interface DocumentFacts {
   readonly fetchedS: number;
   readonly linkingHosts: number;
   readonly isLaterCopy: boolean;
-  /** 0: too short to be compared. */
+  /** 0: too short to compare. */
   readonly textGroup: number;
   /** Number of a list of statements; 0: none. */
   readonly preferenceSet: number;
   readonly contentType: number;
 }
 
-/** Its words, as Postgres sends a tsvector; and those of its address, with places in it. */
+/** Its words as Postgres sends a tsvector, and those of its address with their places. */
 export interface DocumentWords {
   readonly lexemes: Uint8Array;
   readonly address: Uint8Array;
@@ -47,7 +47,7 @@ const columnTypes = {
   textGroup: Uint32Array,
   preferenceSet: Uint32Array,
   contentType: Uint8Array,
-  /** Places in the text, as many as its tsvector has. */
+  /** Places in the text, as many as in its tsvector. */
   length: Uint32Array,
 } as const;
 
@@ -69,15 +69,18 @@ function copyRow(to: Columns, at: number, from: Columns, source: number): void {
 export class Segment {
   readonly size: number;
   readonly columns: Columns;
-  /** The heaviest occurrence of each word on each page, of equal ones the first: its weight is the word's on the page. */
+  /**
+   * The heaviest occurrence of each word on each page, or the first of equal ones: its weight is the word's weight on
+   * the page.
+   */
   readonly first: Postings;
   /** All other occurrences. */
   readonly further: Postings;
   /** Words of the address. */
   readonly address: Postings;
-  /** A bit for each page that is in the index. */
+  /** A bit for each page still in the index. */
   readonly live: Uint32Array;
-  /** Bits of the pages of each configuration. */
+  /** The pages of each configuration, as bits. */
   readonly configurations: ReadonlyMap<number, Uint32Array>;
   #livePages: number;
   /** Pages in the order of their keys. */
@@ -111,7 +114,7 @@ export class Segment {
     return (this.live[doc >>> 5]! & (1 << (doc & 31))) !== 0;
   }
 
-  /** Takes the page out. False: it was not in. */
+  /** Removes the page. False: it was not there. */
   remove(hostHash: bigint, urlHash: bigint): boolean {
     const { hostHash: hosts, urlHash: urls } = this.columns;
     let [low, high] = [0, this.size];
@@ -143,7 +146,7 @@ function bitsByValue(values: Uint8Array): Map<number, Uint32Array> {
   return bits;
 }
 
-/** Takes pages one by one, and makes a segment of them. Can be used again and again: what it has grown to, it keeps. */
+/** Builds a segment from pages added one by one. It can be used again and keeps its buffers. */
 export class SegmentBuilder {
   readonly #terms: TermTable;
   readonly #columns = columnsFor(segmentPages);
@@ -201,9 +204,10 @@ export class SegmentBuilder {
     return segment;
   }
 
-  // tsvectorsend: a count of four bytes, and for each lexeme its letters, a 0, a count of two bytes and so many places.
+  // tsvectorsend: a count of four bytes, then for each lexeme its letters, a 0, a count of two bytes and that many
+  // places.
 
-  /** Gives how many places it has; a word without a place counts as one. */
+  /** Returns how many places it has; a word without places counts as one. */
   #addText(doc: number, vector: Uint8Array): number {
     let length = 0;
     for (let at = vectorHead; at < vector.length; ) {
@@ -252,19 +256,19 @@ export class SegmentBuilder {
 
 const vectorHead = 4;
 
-/** What Postgres ranks a word by that has no place. */
+/** What Postgres ranks a word without places by. */
 const noPlace = 0x3ffe;
 
 const twoBytes = (vector: Uint8Array, at: number): number => (vector[at]! << 8) | vector[at + 1]!;
 
-// Joining segments, in slices, so that whoever joins can answer in between.
+// Joins segments in slices, so that the process can answer in between.
 
-/** So many words' lists are copied in one slice: about a millisecond. */
+/** This many words' lists are copied per slice: about a millisecond. */
 const termsPerSlice = 2000;
 
 /**
- * One segment with the pages of all that are in the index when it begins. What is taken out of one of them while it is joined has to be
- * taken out of the result, too. Yields between slices.
+ * Makes one segment of the pages in the index when it begins. A page that is removed meanwhile must be removed from
+ * the result, too. Yields between slices.
  */
 export function* joined(segments: readonly Segment[]): Generator<void, Segment> {
   const maps = segments.map((segment) => new Uint16Array(segment.size).fill(gone));

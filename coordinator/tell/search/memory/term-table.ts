@@ -1,9 +1,10 @@
 /**
- * Numbers for words: each lexeme gets the next one and keeps it. A word is known by 64 bits of hash, as URLs are, seeded by chance
- * so that nobody can make two words that share them. It takes one look into memory; its letters, kept elsewhere, would be two more.
+ * Numbers for words: each lexeme gets the next number and keeps it. A word is identified by 64 bits of hash, like
+ * URLs, seeded at random so that nobody can construct two words that share them. A look-up takes one memory access;
+ * comparing letters would take two more.
  */
 
-/** Of a slot: both halves of the hash, and the number + 1 (0: it is free). */
+/** The parts of a slot: both halves of the hash, and the number + 1 (0: free). */
 const slotNumbers = 3;
 
 const firstSlots = 1 << 12;
@@ -30,7 +31,7 @@ export class TermTable {
     return this.#slots.byteLength;
   }
 
-  /** The number of the word that begins at `from` and ends before a 0, given to it now where it has none. */
+  /** Returns the number of the word that begins at `from` and ends before a 0, assigning one if it is new. */
   add(buffer: Uint8Array, from: number): number {
     const first = this.#hash(buffer, from);
     const at = this.#slotOf(first, this.#second);
@@ -58,7 +59,7 @@ export class TermTable {
     }
   }
 
-  /** FNV-1a, and a sum of another kind beside it; both mixed at the end, so that each bit depends on all. */
+  /** FNV-1a and a sum of another kind, both mixed at the end so that each bit depends on all. */
   #hash(buffer: Uint8Array, from: number): number {
     let first = 0x811c9dc5 ^ this.#seed;
     let second = Math.imul(this.#seed, 0x9e3779b1);

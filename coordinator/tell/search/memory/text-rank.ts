@@ -1,21 +1,21 @@
 /**
- * ts_rank_cd and ts_rank as Postgres computes them (src/backend/utils/adt/tsrank.c), from places in memory: cover density
- * ranking after Clarke, Cormack and Tudhope (2000), and frequency ranking. Held against Postgres in
+ * ts_rank_cd and ts_rank as Postgres computes them (src/backend/utils/adt/tsrank.c), from places in memory: cover
+ * density ranking after Clarke, Cormack and Tudhope (2000), and frequency ranking. Compared with Postgres in
  * test/search/memory.
  */
 import { type Place, positionMask, weightOf } from "./postings.ts";
 import type { PhraseNode, QueryNode, WordNode } from "./tsquery.ts";
 
-/** Of a place's weight D, C, B and A. */
+/** Factors of the weights D, C, B and A. */
 export const weights = [0.1, 0.2, 0.4, 1] as const;
 
-/** Places of each word of the query on one page, by position; a word that it has not has none. */
+/** Places of each word of the query on one page, by position; none for a word that is not there. */
 export type PlacesOf = (word: string) => readonly Place[];
 
-/** The same as positions alone; only those counted that a walk has met. */
+/** The same as positions alone, limited to those that a walk has met. */
 type PositionsOf = (word: string) => readonly number[];
 
-/** ts_rank_cd with the norm 1: divided by the logarithm of the length. */
+/** ts_rank_cd with normalisation 1: divided by the logarithm of the length. */
 export function coverDensityRank(
   query: QueryNode,
   words: readonly string[],
@@ -76,7 +76,10 @@ function documentOf(words: readonly string[], placesOf: PlacesOf): Occurrence[] 
   return document;
 }
 
-/** The next shortest stretch that the query matches: up to where it does for the first time, and back as far as it still does. */
+/**
+ * The next shortest range that matches the query: forward to where it first matches, and back as far as it still
+ * does.
+ */
 function coverFrom(
   query: QueryNode,
   document: readonly Occurrence[],
@@ -111,7 +114,7 @@ function walk(
   return null;
 }
 
-/** Whether what has these positions matches. */
+/** Whether words at these positions match. */
 export function holds(query: QueryNode, positionsOf: PositionsOf): boolean {
   switch (query.type) {
     case "word":
@@ -140,7 +143,7 @@ function endsOf(
   return { positions, width: left.width + query.distance + right.width };
 }
 
-/** ts_rank for any of the words: `places` are those of each, in order; words that the page has not are empty lists. */
+/** ts_rank for any of the words: `places` are those of each, in order; empty for words that are not on the page. */
 export function frequencyRank(placesOfWords: readonly (readonly Place[])[]): number {
   let sum = 0;
   for (const places of placesOfWords) sum += wordRank(places);

@@ -1,6 +1,6 @@
 /**
- * A tsquery as Postgres writes it, read into a tree. Only what websearch_to_tsquery makes: words, `&`, `|`, `!`, and
- * chains of words that follow each other (`<->`, `<2>`). Binding, tightest first: `!`, `<->`, `&`, `|`.
+ * Parses a tsquery as Postgres writes it into a tree. It reads only what websearch_to_tsquery makes: words, `&`, `|`,
+ * `!`, and chains of consecutive words (`<->`, `<2>`). Precedence, tightest first: `!`, `<->`, `&`, `|`.
  */
 
 export type QueryNode = WordNode | PhraseNode | NotNode | PairNode;
@@ -29,14 +29,14 @@ export interface PairNode {
   readonly right: QueryNode;
 }
 
-/** Null: something that is not read here (weights, prefixes, alternatives within a phrase). */
+/** Null: not supported here (weights, prefixes, alternatives within a phrase). */
 export function readTsquery(text: string): QueryNode | null {
   const reader = new Reader(text);
   const node = reader.either();
   return reader.isAtEnd ? node : null;
 }
 
-/** Every word of the query once, also those that are excluded. */
+/** Every word of the query once, including excluded ones. */
 export function wordsOf(node: QueryNode): string[] {
   const words = new Set<string>();
   const visit = (one: QueryNode): void => {
