@@ -1,4 +1,4 @@
-/** The feed read by cursor while others write: every change once, in its order, whoever commits when. */
+/** The feed read by cursor during writes: every change once and in order, whoever commits when. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -154,7 +154,7 @@ describe("a reader's query", () => {
 
     for (const one of found) expect(one).toMatchObject({ changes: [], next: 20_004, more: true });
     expect(await read(20_004, prefix)).toMatchObject({ changes: [], next: 4 + many, more: false });
-    // The one that fits lies before the part that is looked at.
+    // The matching one is before the part that is read.
     expect(latest).toMatchObject({ changes: [], next: 4 + many });
   });
 

@@ -1,4 +1,4 @@
-/** What a visit changed goes into the feed's inbox with the result, and with nothing else. */
+/** A visit's changes go into the feed's inbox with the result, and with nothing else. */
 import { beforeEach, expect, test } from "vitest";
 import type { ArrivedResult } from "#coordinator/crawl/batch/accepted-result";
 import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
@@ -31,7 +31,7 @@ interface Found {
   readonly preferences?: readonly StatedPreference[];
 }
 
-/** One visit after the other, each found what it says; gives what they left in the inbox. */
+/** One visit after the other, each with the given result; returns what they left in the inbox. */
 async function visits(...found: readonly Found[]) {
   for (const { preferences = [], ...one } of found) {
     hours += 1;
@@ -176,7 +176,7 @@ const ferry = (hour: string, given: Partial<PageExtract> = {}): Partial<PageExtr
   ...given,
 });
 
-/** As readers of the feed have them. */
+/** As readers of the feed see them. */
 async function toldDifferences() {
   await numberChanges(world.pool, noon);
   const { changes } = await createChangeFeed(world.pool).latest({ filter: everyChange, limit: 100 });

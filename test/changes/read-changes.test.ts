@@ -1,4 +1,4 @@
-/** What somebody asks of the change feed, as typed: cursors and numbers at their bounds, hosts and beginnings in other forms. */
+/** Queries of the change feed, as typed: cursors and numbers at their limits, hosts and beginnings in other forms. */
 import { describe, expect, it } from "vitest";
 import { readChangeQuery, readSince } from "#coordinator/crawl/changes/changes-ask";
 

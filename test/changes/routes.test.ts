@@ -16,7 +16,7 @@ let app: FastifyInstance;
 
 beforeAll(async () => {
   app = webServer(database, { parts: [changePart({ pool: database.pool })] });
-  // The first two are let go: the feed begins behind number 2.
+  // The first two are deleted: the feed begins after number 2.
   await add({ url: "http://old.example/1" }, { url: "http://old.example/2" });
   await removeOldChanges(database.pool, new Date(seenAt.getTime() + 1));
   await add(

@@ -1,4 +1,4 @@
-/** Where two texts differ: readable places, bounded whatever the texts are, and nothing of what may not be shown. */
+/** Where two texts differ: readable places, bounded whatever the texts, and nothing that may not be shown. */
 import { expect, test } from "vitest";
 import {
   differenceText,
@@ -8,7 +8,7 @@ import {
   textDifference,
 } from "#coordinator/crawl/changes/text-difference";
 
-/** As the index has a text of plain words: each a term, none of them stopped. */
+/** As the index stores a text of plain words: each a term, no stop words. */
 function indexed(text: string, given: Partial<IndexedText> = {}): IndexedText {
   const positions = new Map<string, number[]>();
   for (const [at, word] of text.split(/\s+/).entries())

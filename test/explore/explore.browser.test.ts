@@ -1,6 +1,4 @@
-/**
- * The explorer in a real browser: with scripts and without, and for people who see little.
- */
+/** The explorer in a real browser: with scripts and without, and accessible. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readState } from "#coordinator/load-state";
 import { explorePart } from "#coordinator/tell/explore/start";

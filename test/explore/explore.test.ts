@@ -175,7 +175,7 @@ it("draws each cell in the colour of the crawler with most subnets there", async
     { range: "0.0.0.0/4", x: 0, y: 0, subnets: 4, crawled: 4 },
     { range: "16.0.0.0/4", subnets: 1, crawled: 0 },
   ]);
-  // Of 10.0.0.0/8 a cell is a /20: sixteen of 10.0.0.0/16 are berlin's.
+  // In 10.0.0.0/8 a cell is a /20: sixteen of 10.0.0.0/16 are berlin's.
   expect([eight.at, eight.above, eight.legend.map(({ path }) => areaOf(path))]).toEqual([
     "10.0.0.0/8",
     ["0.0.0.0/0", "0.0.0.0/4"],

@@ -1,9 +1,9 @@
-/** The curve against its definition by words, and which square an address or a block is looked at in. */
+/** The curve against its definition, and which square shows an address or a block. */
 import { expect, it } from "vitest";
 import { blockText, type Cell, cellOfIndex, squareHolding } from "#coordinator/tell/explore/hilbert-map";
 import { parseRange } from "#core/ip/range";
 
-/** All cells in order, by the definition alone: mirrored at a diagonal, copied twice, mirrored at the other. */
+/** All cells in order, by the definition only: mirrored at a diagonal, copied twice, mirrored at the other. */
 function curve(order: number): Cell[] {
   if (order === 0) return [{ x: 0, y: 0 }];
   const part = curve(order - 1);

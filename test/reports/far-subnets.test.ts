@@ -1,4 +1,4 @@
-/** Poorly served subnets and their remedies: one rule after the other, in numbers that can be followed. */
+/** Badly served subnets and their remedies: one rule after another, with simple numbers. */
 import { describe, expect, it } from "vitest";
 import {
   type CrawlPiece,

@@ -169,7 +169,7 @@ async function seedChangedText(pool: Pool): Promise<void> {
   await pool.query("update change_feed set last_number = 1");
 }
 
-/** A subnet that athens has from far away, although berlin measured less. */
+/** A subnet that athens crawls from far away, although berlin measured less. */
 async function seedIndia(pool: Pool): Promise<void> {
   await pool.query(`
     insert into subnet (first_address, last_address, holder_id, country, registry, name, added_in)

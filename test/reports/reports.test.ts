@@ -26,9 +26,9 @@ beforeAll(async () => {
 afterAll(async () => await app?.close());
 
 /**
- * Thirty subnets of Greece that athens reaches in 12 ms, a host with one page a day in each: seven pages, fetched once a week, as
- * is usual. 8.0.0.0/16 in India, 3,400 pages
- * a day, that athens has, too: it measured 124 ms, and tokyo 180 ms.
+ * Thirty subnets of Greece that athens reaches in 12 ms, with a host with one page a day in each: seven pages,
+ * fetched once a week. And 8.0.0.0/16 in India with 3,400 pages a day, athens' too: it measured 124 ms, and tokyo 180
+ * ms.
  */
 async function seedCrawl(pool: Pool): Promise<void> {
   await pool.query(`
@@ -141,7 +141,7 @@ describe("badly served subnets", () => {
         words: "a crawler in IN would save about 112 ms on 3,400 pages per day",
       },
     ]);
-    // Beside India: 30 of Greece. Without a measurement: berlin's old one, and two that nobody has.
+    // Besides India: 30 in Greece. Without a measurement: berlin's old one, and two that nobody has.
     expect(report.compared).toEqual({
       ...{ subnets: 31, pagesPerDay: 3430, ofSubnets: 31, ofPagesPerDay: 3430 },
       ...{ unmeasuredSubnets: 3, unmeasuredPagesPerDay: 3 },
@@ -161,7 +161,7 @@ describe("crawlers that would be missed", () => {
       ...{ subnets: 31, pagesPerDay: 3430, measuredPages: 3400, predictedPages: 30, unknownPages: 0 },
       successor: "tokyo",
     });
-    // What was measured: 3,400 × 56 ms. What was predicted for thirty pages adds 200 ms each at most.
+    // The measurement: 3,400 × 56 ms. The prediction for thirty pages adds 200 ms each at most.
     expect(lines[0].lostMsPages).toBeGreaterThanOrEqual(190_400);
     expect(lines[0].lostMsPages).toBeLessThan(190_400 + 30 * 212);
     expect(lines[1]).toMatchObject({ subnets: 0, pagesPerDay: 0, lostMsPages: 0, meanLostMs: null });

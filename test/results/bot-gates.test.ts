@@ -1,4 +1,4 @@
-/** What a bot gate's answers leave behind: the page as it was, a host that rests, and one URL that is tried then. */
+/** After a bot gate's answers: the page as it was, a host that rests, and one URL tried after that. */
 import { beforeEach, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
 import { type Challenge, challengeWords } from "#protocol/bot-gate";
@@ -48,7 +48,7 @@ async function rest(): Promise<{ daysLeft: number | null; tries: number | null; 
   };
 }
 
-/** Those URLs are due by then, or all where none is given; gives what was leased of the host. */
+/** Makes these URLs due by then, or all where none is given; returns the leases of the host. */
 async function visit(at: Date, given: Readonly<Record<string, Shipped>>): Promise<string[]> {
   const urls = Object.keys(given);
   await world.pool.query(

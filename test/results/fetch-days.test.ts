@@ -1,4 +1,7 @@
-/** The parts of page_fetch: a table for each day, made ahead, dropped when it is old, and a place for what has no day. */
+/**
+ * The partitions of page_fetch: a table for each day, made ahead, dropped when it is old, and a default for what has
+ * no day.
+ */
 import { beforeEach, expect, it } from "vitest";
 import { type KeptFetchDays, keepFetchDays } from "#coordinator/crawl/results/fetch-day-store";
 import { copyDatabase } from "#db/copy-database";
@@ -34,7 +37,7 @@ async function fetched(...times: readonly Date[]): Promise<void> {
   );
 }
 
-/** By the part that they lie in. */
+/** By partition. */
 async function counts(): Promise<Record<string, number>> {
   const { rows } = await database.pool.query<{ name: string; rows: number }>(
     "select tableoid::regclass::text as name, count(*)::int as rows from page_fetch group by 1 order by 1",
@@ -206,7 +209,9 @@ it("fetches from before there were days stay until the last of them is old", asy
   }
 }, 120_000);
 
-/** As a database has them that is older than the days: eight tables once, which are one part up to the end of that day. */
+/**
+ * As in a database from before there were days: the eight tables of then, one partition up to the end of that day.
+ */
 const beforeDays = `
   create table page_fetch_before (like page_fetch) partition by hash (host_hash);
   create table page_fetch_0 partition of page_fetch_before for values with (modulus 2, remainder 0);

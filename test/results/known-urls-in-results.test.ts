@@ -1,4 +1,4 @@
-/** URLs that were known a moment ago are not looked up again, and nothing is lost by that. */
+/** URLs known a moment ago are not looked up again, and nothing is lost by that. */
 import { describe, expect, it } from "vitest";
 import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
 import { createResultStore } from "#coordinator/crawl/results/result-store";
@@ -12,7 +12,7 @@ const near = "http://a.example/near";
 const far = "http://b.example/far";
 const minutesAfter = (minutes: number) => new Date(noon.getTime() + 60_000 * minutes);
 
-/** A visit of the root that finds these links, through a store that remembers. */
+/** A visit of the root that finds these links, through a store with a memory. */
 async function visit(
   crawlerId: CrawlerId,
   known: KnownUrls,

@@ -1,4 +1,4 @@
-/** What random visits leave in the web graph equals a count from scratch. */
+/** The web graph after random visits equals a count from scratch. */
 import { describe, expect, it } from "vitest";
 import { changeRatio } from "#coordinator/crawl/results/link-writes";
 import { namedUrls } from "#coordinator/crawl/results/take-results";
@@ -21,7 +21,7 @@ const others: readonly FetchOutcome[] = [
 ];
 const keysOf = (urls: readonly string[]) => urls.map(keyOf);
 
-/** Visits all that is due on the day; `visit` says what each page is found to be. */
+/** Visits everything due on the day; `visit` says what each page contains. */
 async function visitAll(
   crawlerId: Parameters<World["lease"]>[0],
   day: number,
@@ -90,7 +90,7 @@ describe("the links of a visit", () => {
   });
 });
 
-/** What the visit says that the page's links are; null: nothing. */
+/** The page's links according to the visit; null: nothing. */
 function linksNow(
   visits: readonly string[][] | undefined,
   outcome: FetchOutcome | undefined,
@@ -107,7 +107,7 @@ const hashesOf = (urls: readonly string[]) =>
     .map(({ urlHash }) => urlHash)
     .sort();
 
-/** As they are kept. */
+/** As they are stored. */
 async function linksOf(url: string): Promise<string[]> {
   const { hostHash, urlHash } = keyOf(url);
   const [row] = await world.rows<{ urls: string[] }>(

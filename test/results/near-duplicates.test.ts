@@ -12,13 +12,13 @@ const world = worldOfFile(newShippingWorld);
 const days = (count: number) => secondsAfterNoon(count * 86_400);
 const urlOf = (host: string) => `http://${host}.example/`;
 const original = text(1);
-/** The same text but for so many bits of its simhash, in all four bands. */
+/** The same text, except for this many bits of its simhash, in all four bands. */
 const near = (...bits: readonly number[]): Partial<PageExtract> => ({
   ...original,
   simhash: turned(original.simhash, ...bits),
 });
 
-/** Each host's front page, one after the other. */
+/** Stores each host's front page, one after the other. */
 async function shipped(...pages: readonly (readonly [host: string, page: Partial<PageExtract>])[]) {
   const north = await world.delegatedHost("north", ...pages.map(([host]) => urlOf(host)));
   for (const [host, page] of pages) await world.ship(north, { [urlOf(host)]: { page } }, noon);

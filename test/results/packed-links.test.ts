@@ -1,6 +1,6 @@
 /**
- * Links packed by page against a row for each link, as they were kept before: what random pages at random visits leave in
- * table out_link reads the same one by one, by page and by target.
+ * Links packed by page against the former table with a row for each link: after random visits, table out_link reads
+ * the same one by one, by page and by target.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { linksTo } from "#coordinator/crawl/batch/link-sql";
@@ -20,11 +20,11 @@ interface GoldenLink {
 }
 
 const address = (host: number, url: number): UrlAddress => ({
-  // Both ends of what a bigint holds.
+  // Both ends of bigint.
   hostHash: `${(BigInt(host) - 3n) * 1_600_000_000_000_000_000n}` as HostHash,
   urlHash: `${(BigInt(url) - 30n) * 150_000_000_000_000_000n}` as UrlHash,
 });
-/** A URL's hash tells its host. */
+/** A URL's hash determines its host. */
 const pages = Array.from({ length: 60 }, (_, url) => address(url % 7, url));
 const anchors = ["", "words", "ü and ☂", "a\nline", "tab\tquote'\"\\", "{a,b}", "  spaces  "];
 

@@ -1,4 +1,4 @@
-/** The registry of URLs keeps its bounds and its fairness: huge hosts, huge pages, huge subnets, clocks that jump. */
+/** The registry of URLs keeps its limits and its fairness: huge hosts, huge pages, huge subnets, jumping clocks. */
 import { describe, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
@@ -23,7 +23,7 @@ const world = worldOfFile(newShippingWorld);
 const root = "http://a.example/";
 const wide = { ...scope, pagesPerHost: 1_000_000, maxDepth: 1000 };
 
-/** A crawler with this subnet, and hosts in it that are due, the earlier ones for longer. */
+/** A crawler with this subnet and due hosts in it, the earlier ones due for longer. */
 async function subnetOf(crawlerId: CrawlerId, number: number, hosts: number, dueSeconds: number) {
   const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
   await world.delegations.delegateOwnSubnet(subnetId, crawlerId, noon);
@@ -51,7 +51,7 @@ const lease = async (crawlerId: CrawlerId, hosts: number, at: Date = noon, store
     now: at,
   });
 
-/** How many of the leases are of each subnet, by its number. */
+/** Leases by the number of their subnet. */
 function bySubnet(leases: readonly Lease[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { host } of leases) {
@@ -116,7 +116,7 @@ describe("two coordinators at once", () => {
     ]);
 
     expect(admitted.reduce((sum, { newUrls }) => sum + newUrls, 0)).toBe(60);
-    // Hosts that an admission had in hand were passed over; the rest of them has its turn now.
+    // Admissions passed over busy hosts; now it is their turn.
     const leases = [...leased.flat(), ...(await lease(north, 60))];
     const inLeases = leases.flatMap((one) => one.urls.map(({ url }) => url));
     expect(new Set(inLeases).size).toBe(inLeases.length);

@@ -1,4 +1,4 @@
-/** What a result leaves behind: the state of its URL, its page, its links, and the fetches of its host. */
+/** After a result: the state of its URL, its page, its links, and the fetches of its host. */
 import { expect, test } from "vitest";
 import type { FetchOutcome } from "#protocol/result";
 import { arrivedResult, keyOf, noon, secondsAfterNoon, storeWorld } from "../support/store-world.ts";
@@ -210,7 +210,7 @@ test("earlier failures decide when a URL is fetched again, and whether it is gon
     lease = (await world.lease(crawlerId, at))[0]?.leaseId ?? lease;
   }
 
-  // At last also what one failure fewer would have come to: whether it was gone before.
+  // Finally also with one failure fewer: whether it was gone before.
   expect(asked).toEqual([0, 1, 2, 1]);
   expect(states).toEqual([
     { state: "due", failures: 1 },

@@ -1,4 +1,4 @@
-/** Results: exactly once, only under a lease, and what they change in the frontier. */
+/** Results: exactly once, only under a lease, and their effect on the frontier. */
 import { expect, test } from "vitest";
 import { createResultStore } from "#coordinator/crawl/results/result-store";
 import { asLeaseId } from "#core/ids";
@@ -282,7 +282,7 @@ test("each connection prepares the same statements for all batches and plans non
   const pool = createPool(world.database.url, 1);
   const store = createResultStore(pool);
   const urls = Array.from({ length: 9 }, (_, at) => `${root}${at}`);
-  // Its last URL gets no result: the end of a lease takes a statement more.
+  // Its last URL gets no result, because the end of a lease takes one more statement.
   const { crawlerId, leaseId } = await world.leased(...urls, `${root}last`);
   const plans = async () =>
     (

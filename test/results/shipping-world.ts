@@ -1,4 +1,4 @@
-/** Crawlers that lease what is due and ship what they are told to have found, through the flow and the real stores. */
+/** Crawlers that lease due URLs and ship given results, through the flow and the real stores. */
 
 import { fixedPlan, type PlanInForce } from "#coordinator/crawl/recrawl/recrawl-plan";
 import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
@@ -9,7 +9,7 @@ import type { FetchOutcome, FetchResult, PageExtract } from "#protocol/result";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { arrivedResult, scope, spoolOf } from "../support/store-world.ts";
 
-/** What became of one URL; a page of `words` different words unless told otherwise. */
+/** The outcome of one URL; a page of `words` different words unless told otherwise. */
 export interface Shipped {
   readonly outcome?: FetchOutcome;
   readonly page?: Partial<PageExtract>;
@@ -17,12 +17,12 @@ export interface Shipped {
   readonly result?: Partial<FetchResult>;
 }
 
-/** `plan`: how often pages are fetched again; a fixed interval when left out. */
+/** `plan`: how often pages are fetched again; by default a fixed interval. */
 export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan) {
   const world = await newFlowWorld();
   let sequence = 0;
 
-  /** Leases all that is due for the crawler, ships these results under the leases, and returns what is left of them. */
+  /** Leases everything due for the crawler, ships these results, and returns the rest of the leases. */
   const ship = async (
     crawlerId: CrawlerId,
     given: Readonly<Record<string, Shipped>>,
@@ -31,7 +31,7 @@ export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan
   ): Promise<Lease[]> => {
     const request = { crawlerId, hosts: 1000, urlsPerHost: 1000, leaseSeconds: 60, now: at };
     const leases = await world.frontier.leaseHosts(request);
-    // Many pages of one host at the same moment would come faster than a host can be asked.
+    // Many pages of one host at once would exceed the host's rate.
     await world.pool.query(
       "update lease set granted_at = granted_at - interval '1 hour' where closed_at is null",
     );
@@ -56,7 +56,7 @@ export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan
   const hostRow = async (host: string) =>
     (await world.pool.query<Record<string, unknown>>("select * from frontier_host where host = $1", [host]))
       .rows[0];
-  /** The frontier's URLs of these states (all but held when none is named), in alphabetical order. */
+  /** The frontier's URLs in these states (by default all but held), in alphabetical order. */
   const urls = async (...states: string[]): Promise<string[]> => {
     const wanted = states.length > 0 ? states : ["due", "leased", "refused", "gone"];
     const { rows } = await world.pool.query<{ url: string }>(
@@ -74,7 +74,7 @@ export async function newShippingWorld(plan: () => PlanInForce = () => fixedPlan
 
 export type ShippingWorld = FlowWorld & Awaited<ReturnType<typeof newShippingWorld>>;
 
-/** A result of this URL, fetched at that time. */
+/** A result for this URL, fetched at that time. */
 export function resultOf(url: string, shipped: Shipped, at: Date): FetchResult {
   const links = (shipped.links ?? []).map((link) => ({ url: link, anchor: "", nofollow: false }));
   const { result } = arrivedResult({
@@ -93,13 +93,13 @@ export function text(seed: number, words = 300): Partial<PageExtract> {
   return { words, simhash: spread(seed), digest: seed.toString(16).padStart(64, "0") };
 }
 
-/** This simhash with these of its 64 bits turned. */
+/** This simhash with these of its 64 bits flipped. */
 export function turned(simhash: string | undefined, ...bits: readonly number[]): string {
   const mask = bits.reduce((all, bit) => all | (1n << BigInt(bit)), 0n);
   return (BigInt(`0x${simhash}`) ^ mask).toString(16).padStart(16, "0");
 }
 
-/** splitmix64: numbers in a row become numbers that have nothing to do with each other. */
+/** splitmix64: turns consecutive numbers into unrelated ones. */
 function spread(seed: number): string {
   let z = BigInt.asUintN(64, BigInt(seed + 1) * 0x9e3779b97f4a7c15n);
   z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);

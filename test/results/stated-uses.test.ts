@@ -1,4 +1,4 @@
-/** What sites state of the uses of their pages: kept with the page, obeyed, and told when it changes. */
+/** Sites' statements on the use of their pages: stored with the page, obeyed, and reported when they change. */
 import { beforeEach, expect, test } from "vitest";
 import { createChangeFeed } from "#coordinator/crawl/changes/change-feed-reads";
 import { numberChanges } from "#coordinator/crawl/changes/change-writes";
@@ -53,7 +53,7 @@ interface Visit {
   readonly links?: readonly string[];
 }
 
-/** One visit an hour; gives the URLs as their crawler was given them. */
+/** One visit an hour; returns the URLs as the crawler received them. */
 async function visit({ url = root, outcome, preferences, page, links }: Visit) {
   hours += 1;
   const at = secondsAfterNoon(3601 * hours);
@@ -145,7 +145,7 @@ test("a page loses its words when its site forbids search, even by a 304", async
   await visit({ outcome: unchanged, preferences: [noSearch] });
 
   expect(await words()).toEqual([noWords]);
-  // The other page of the group stands for it.
+  // The other page of the group represents it.
   expect(
     await world.rows(
       "select distinct u.url from text_band b join frontier_url u using (host_hash, url_hash)",

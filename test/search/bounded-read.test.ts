@@ -1,4 +1,7 @@
-/** What hostile or unlucky words may cost: a statement that takes too long is ended, and the connection goes on. */
+/**
+ * The cost of hostile or unlucky words: a statement that takes too long is ended, and the connection can be used
+ * again.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { boundedRead } from "#coordinator/tell/search/candidate-reads";
 import { readSearch } from "#coordinator/tell/search/query";

@@ -3,7 +3,7 @@ import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinat
 import { pageWords } from "#coordinator/tell/search/ranking";
 import { seededRandom } from "#core/random";
 
-/** As the definition has it, without any bound: what the fast one is held against. */
+/** By definition and without bounds: the reference for the fast one. */
 function slowDistance(a: string, b: string): number {
   if (a === "" || b === "") return a.length + b.length;
   const same = a.at(-1) === b.at(-1) ? 0 : 1;

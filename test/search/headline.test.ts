@@ -1,4 +1,4 @@
-/** Our marks against those of Postgres' ts_headline. */
+/** Our marks compared with those of Postgres' ts_headline. */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";

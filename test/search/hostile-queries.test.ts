@@ -1,4 +1,6 @@
-/** What nobody asks in good faith: bounded, and answered or refused in words, on the page, over the API and by the command. */
+/**
+ * Malicious queries: bounded, and answered or refused with a reason, on the page, over the API and by the command.
+ */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";

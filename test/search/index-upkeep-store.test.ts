@@ -1,4 +1,4 @@
-/** The walk through the pages: who is linked to, who belongs to the first tier, which words people write. */
+/** The walk through the pages: linking hosts, the first tier, and the words people use. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { keepSearch } from "#coordinator/tell/search/index-upkeep-store";
 import { searchPages } from "#coordinator/tell/search/search";

@@ -1,4 +1,4 @@
-/** Filters among the words: taken out of them, and the same filters as those of the form. */
+/** Filters among the words equal those of the form. */
 import { describe, expect, it } from "vitest";
 import { readOperators } from "#coordinator/tell/search/operators";
 import { operatorHelp } from "#coordinator/tell/search/search-api";

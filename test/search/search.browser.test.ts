@@ -1,4 +1,4 @@
-/** Search and the page of a page in a real browser: by keyboard, narrow and wide, light and dark, and without a barrier. */
+/** Search and the page about a page in a real browser: by keyboard, narrow and wide, light and dark, accessible. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { searchTurn } from "#coordinator/tell/search/start";
 import { urlKeyOf } from "#core/url-key";

@@ -33,7 +33,7 @@ describe("numbers for nodes", () => {
     const names = Array.from({ length: 20_000 }, () =>
       [0, 1, 2, 3].map(() => Math.floor(random() * 2 ** 32) | 0),
     ) as [number, number, number, number][];
-    // Many that differ in the host's hash only, or in one half.
+    // Many that differ only in the host's hash, or in one half.
     names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a ^ 1, b, c, d] as (typeof names)[0]));
     names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a, b ^ 1, c, d] as (typeof names)[0]));
     names.push(...names.slice(0, 500).map(([a, b, c, d]) => [a, b, c ^ 1, d] as (typeof names)[0]));

@@ -1,6 +1,6 @@
 /**
- * PageRank by its definition, written without any of ours: the Google matrix, dense, and the linear system
- * (I - d·P) x = (1 - d)/n solved by elimination with pivots. Self-links are left out; parallel links are as many.
+ * PageRank by its definition, independent of our code: the Google matrix, dense, and the linear system (I - d·P) x =
+ * (1 - d)/n solved by elimination with pivots. Self-links are left out; parallel links count each.
  */
 export function densePageRank(
   nodes: number,

@@ -1,4 +1,4 @@
-/** A small random graph in the frontier's tables, some of it beyond the frontier, and what its ranks should be. */
+/** A small random graph in the frontier's tables, partly outside the frontier, and its expected ranks. */
 import type { Pool } from "pg";
 import { seededRandom } from "#core/random";
 import type { UrlAddress } from "#core/url-key";
@@ -10,15 +10,15 @@ export interface SeededGraph {
   readonly ranks: ReadonlyMap<string, number>;
   readonly links: number;
   readonly selfLinks: number;
-  /** Of URLs in the frontier: links to them, by name. */
+  /** Links to URLs in the frontier, by name. */
   readonly backLinks: ReadonlyMap<string, number>;
 }
 
-/** Cycles, pages without links, links of a page to itself, links to 6 pages that the frontier does not hold. */
+/** Cycles, pages without links, self-links, links to 6 pages outside the frontier. */
 export async function seedGraph(pool: Pool, seed: number, damping: number): Promise<SeededGraph> {
   const random = seededRandom(seed);
   const nodes = Array.from({ length: 40 }, (_, node) => ({
-    // Both ends of what a bigint holds, and hosts of several pages.
+    // Both ends of bigint, and hosts with several pages.
     host: `${(BigInt(node % 11) - 5n) * 1_700_000_000_000_000_000n}`,
     url: `${BigInt(Math.floor(random() * 2 ** 40)) * (node % 2 === 0 ? 1n : -1n)}`,
   }));

@@ -1,4 +1,4 @@
-/** New ranks take the place of the former ones as a whole table: what is left behind, and who waits for whom. */
+/** New ranks replace the former ones as a whole table: what remains, and who waits for whom. */
 import { beforeAll, expect, it } from "vitest";
 import { rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
 import { defaultPageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
@@ -69,7 +69,7 @@ it("readers of the ranks continue, and nobody waits behind the swap for them", a
       ).waits,
     60_000,
   );
-  // Answered while the reader is still there: the swap stands back.
+  // Answered while the reader is still there: the swap steps back.
   const meanwhile = await rankedAt();
   await reader.query("commit");
   reader.release();

@@ -1,4 +1,4 @@
-/** The coordinator ranks once a day, however many coordinators there are, and not what is too large for it. */
+/** One coordinator ranks once a day, however many there are, and skips what is too large. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { scheduleRanking } from "#coordinator/crawl/web-graph/start";
 import type { Log } from "#core/log";
@@ -21,7 +21,7 @@ beforeEach(() => {
   said = [];
 });
 
-/** What the coordinator does at its turn. */
+/** What the coordinator does in its turn. */
 async function turn(at: Date, mostLinks?: number, stopping = new AbortController().signal): Promise<void> {
   const works: (() => Promise<unknown>)[] = [];
   const say = (_facts: unknown, words: string) => void said.push(words);

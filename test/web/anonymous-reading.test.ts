@@ -1,4 +1,6 @@
-/** What a proxy on this machine passes on is no reading by somebody at this machine: over real sockets, with nginx where it is installed. */
+/**
+ * Requests that a proxy on this machine passes on are not local: over real sockets, with nginx where it is installed.
+ */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await app?.close());
 
-/** By a client of this account. */
+/** Requests by a client of this account. */
 async function statusAt(
   at: number,
   path = "/api/overview",
@@ -41,7 +43,7 @@ async function statusAt(
   });
 }
 
-/** Of each kind that is open to who is at this machine. */
+/** One of each kind that is open to people on this machine. */
 const doors = ["/", "/api/overview", "/api/search?q=a", "/api/who?q=example.org", "/metrics", "/events"];
 const closed = doors.map(() => 401);
 const statusesAt = async (at: number, headers: IncomingHttpHeaders = {}) =>

@@ -1,4 +1,4 @@
-/** The API as others use it: by a client made from its document, and by its list of errors. */
+/** The API as others use it: through a client generated from its document, and by its list of errors. */
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

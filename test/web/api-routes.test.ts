@@ -11,7 +11,7 @@ import { webServer, webSettings } from "../support/web-server.ts";
 
 const database = await forThisFile(testDatabase());
 let app: FastifyInstance;
-/** Not waited for in place: the server that answers is in this process. */
+/** Asynchronous, because the server that answers is in this process. */
 const printed = async (line: string) => (await promisify(execFile)("sh", ["-c", line])).stdout;
 const operations = operationsOf(describeApi());
 beforeAll(async () => {

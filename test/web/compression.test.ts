@@ -1,4 +1,4 @@
-/** What answers weigh on their way: compressed for who takes that, and never where the length would tell a secret. */
+/** Compression: for clients that accept it, and never where the length would reveal a secret. */
 import { Readable } from "node:stream";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { type FastifyInstance, fastify } from "fastify";

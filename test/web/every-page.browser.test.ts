@@ -1,6 +1,6 @@
 /**
- * Every page that the server has, in a real browser: it fits a desk, a telephone and a screen zoomed to 400 %, has no fault,
- * and axe finds nothing on it, in light and dark. A new page has to be named here.
+ * Every page of the server in a real browser: it fits desktop, phone and a screen zoomed to 400 %, has no errors, and
+ * axe finds nothing on it, in light and dark. New pages must be listed here.
  */
 import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
@@ -26,7 +26,7 @@ const executable = browserPath();
 const host = "www.example.org";
 const url = encodeURIComponent(`https://${host}/`);
 
-/** Of each page: where it is looked at; more than once where it is another one then. */
+/** The addresses to visit of each page; several where it differs between them. */
 const pages: Readonly<Record<string, readonly string[]>> = {
   "/": ["/"],
   "/about-crawler": ["/about-crawler"],
@@ -79,13 +79,13 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   "/who": ["/who", `/who?q=${url}`, "/who?q=1.2.0.0/16", "/who?q=country:GR"],
 };
 
-/** In a state that takes some doing: looked at by the tests of their rooms. */
+/** Their states need preparation: tested in their own folders. */
 const elsewhere = [
   ...["/access", "/audit", "/sign-in", "/sign-in/:link", "/tokens"],
   ...["/registry", "/registry/jobs", "/registry/jobs/:jobId", "/registry/plans/:jobId"],
   ...["/fleet/invitations/:number", "/submissions/:number"],
 ];
-/** Nobody looks at them. */
+/** Not visited by people. */
 const noPages = ["/assets/:name", "/releases/:digest", "/events", "/health", "/ready", "/metrics"];
 
 describe.skipIf(executable === null)("in a browser", { timeout: 180_000 }, () => {

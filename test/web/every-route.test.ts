@@ -1,7 +1,7 @@
 /**
- * Every route that the server has, listed by itself: who may read it and who may send to it. A new route that is for
- * nobody but operators needs nothing here; one that others are to reach has to be named. And no route, whatever is
- * asked of it, answers that something went wrong here.
+ * Every route of the server, as the server lists them: who may read it and who may send to it. A new route for
+ * operators only needs nothing here; one for others must be named. And no request makes a route answer that something
+ * went wrong.
  */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -14,7 +14,7 @@ import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { bearer, type SignedIn, signIn } from "../support/signed-in.ts";
 import { routesOf, testAccess, webServer } from "../support/web-server.ts";
 
-/** For everybody, whoever may read: sites, crawlers, whoever signs in, and whoever watches over the server. */
+/** Open to everybody: sites, crawlers, people who sign in, and monitoring. */
 const publicReads = [
   "/robots.txt",
   "/assets/:name",
@@ -34,17 +34,17 @@ const publicReads = [
   "/ready",
   "/sign-in",
   "/sign-in/:link",
-  // The API's description; one's own account, which is nobody's for who has not signed in.
+  // The API's description; and the own account, which is empty without signing in.
   "/api",
   "/api/openapi.json",
   "/api/operations",
   "/account",
   "/api/account",
-  // Whoever asks finds what they may open, and nothing else.
+  // People find only what they may open.
   "/find",
   "/api/find",
 ];
-/** Of their own crawlers alone. */
+/** For their own crawlers only. */
 const partnersReads = [
   "/crawlers/:name",
   "/crawlers/:name/log",
@@ -94,7 +94,7 @@ const staffsReads = [
     "/events",
   ]);
 const publicSends = ["/sign-in", "/about-crawler/opt-out", "/about-crawler/report"];
-/** With a form token of the session: what everybody does with what is one's own. */
+/** With a form token of the session: what everybody may do with their own things. */
 const ownSends = [...["/sign-out", "/account/sessions/:id/end", "/account/sessions/end-others"]];
 const staffsSends = ["/submit", "/sites/:host/fetch-again"];
 const partnersSends = ["/crawlers/:name/drain", "/crawlers/:name/resume"];
@@ -122,7 +122,7 @@ const at = (path: string, name = "athens") => path.replace(":name", name).replac
 const without = (all: readonly string[], ...named: readonly (readonly string[])[]) =>
   all.filter((path) => !named.flat().includes(path));
 
-/** Those of them that are not refused, each with how it answered. HEAD is what GET is, and ends with its head. */
+/** The requests that are not refused, each with its status. HEAD equals GET and ends after the head. */
 async function notRefused(paths: readonly string[], headers: Record<string, string>, name?: string) {
   const found: string[] = [];
   for (const path of paths) {
@@ -178,7 +178,7 @@ it("what needs signing in is kept by no shared cache", async () => {
   expect(kept).toEqual([]);
 });
 
-/** Who sends a form, each from an address of its own: an address has only so many changes a minute. */
+/** Senders of forms, each from its own address: changes per address and minute are limited. */
 interface Sender {
   readonly headers: Record<string, string>;
   readonly formToken?: string;
@@ -234,8 +234,8 @@ it("no form is accepted from another site's page or without the session's token"
   expect(await takenFrom(sends, { headers: framed, formToken, from: "10.0.1.3" })).toEqual([]);
 });
 
-/** Their answers do not end. */
-/** The page of the API's description, as JSON; the description itself says what it would. */
+/** Their answers are endless. */
+/** The page of the API's description, as JSON; the description itself covers it. */
 const undescribed = ["/api", "/api/operations"];
 
 it("everything served under /api is described, and everything described is served", () => {
@@ -268,7 +268,7 @@ it("no question makes the server fail", async () => {
   for (const [path, { get }] of Object.entries(describeApi().paths)) {
     if (!get || streams.includes(path)) continue;
     const names = (get.parameters ?? []).flatMap((one) => ("name" in one ? [one.name] : []));
-    // One value after another, for one name after another; every third as a page.
+    // One value after another for one name after another; every third as a page.
     for (const [turn, value] of hostile.entries()) {
       const name = names[turn % Math.max(1, names.length)];
       if (name === undefined) break;

@@ -1,6 +1,6 @@
 /**
- * Every server that listens somewhere on a machine, asked what no client asks: it answers or hangs up, nothing is thrown past
- * it (an uncaught error fails the run), and whoever comes next is served.
+ * Every server that listens on a machine gets requests that no client sends: it answers or hangs up, no exception
+ * escapes (an uncaught error fails the run), and the next client is served.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, type NetConnectOpts, type Socket } from "node:net";
@@ -158,7 +158,7 @@ describe.each(names)("%s", (name) => {
   }, 60_000);
 });
 
-/** What comes back until it is answered, the other end hangs up, or for so long. */
+/** Returns what arrives until the answer is complete, the other end hangs up, or the time is over. */
 async function exchange(at: NetConnectOpts, bytes: string | Buffer, forMs = 150): Promise<string> {
   const socket = connect(at);
   let text = "";

@@ -34,7 +34,7 @@ async function listenWith(server: FastifyInstance): Promise<void> {
   base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
 
-/** A server whose overview waits for this. */
+/** A server whose overview waits for this promise. */
 async function reopen(held: Promise<void>, behindProxy = false): Promise<void> {
   const reads = everyRead(database.pool, () => performance.now());
   await listenWith(
@@ -185,7 +185,7 @@ describe("half-sent forms", () => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
   const port = () => (app.server.address() as AddressInfo).port;
-  /** Behind a proxy that says who asks. */
+  /** Behind a proxy that sends the client's address. */
   const behindProxy = async (settings: { readonly bodyTimeoutMs?: number } = {}) =>
     await listenWith(webServer(database, { settings: { ...webSettings, behindProxy: true, ...settings } }));
   const formType = "content-type: application/x-www-form-urlencoded";
@@ -198,7 +198,7 @@ describe("half-sent forms", () => {
     socket.write("content-length: 100\r\n\r\nsite=");
     return socket;
   };
-  /** All are seen by the server: whoever asks after this is answered after them. */
+  /** Waits until the server has seen them all: later requests are answered after them. */
   const seen = async () => await get("/health", "192.0.2.250");
   const get = async (path: string, from: string, headers: Record<string, string> = {}) => {
     const { statusCode, body } = await request(`${base}${path}`, {

@@ -1,6 +1,6 @@
 /**
- * Five tasks by keyboard alone: no pointer, and no element is focused but by the keys that a person has. Each begins on the
- * overview; what has the focus is seen, too.
+ * Five tasks by keyboard alone: no pointer, and focus moves only by keys that people have. Each begins on the
+ * overview and checks that the focus is visible.
  */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import { signIn } from "../support/signed-in.ts";
 import { webServer } from "../support/web-server.ts";
 
 const executable = browserPath();
-/** So many times the Tab key, and a page has no such element. */
+/** After this many Tab keys the page has no such element. */
 const mostTabs = 120;
 
 describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, () => {
@@ -44,7 +44,9 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     await database?.close();
   });
 
-  /** What has the focus, as a screen reader would begin to name it; it has to be on the screen, with a ring around it. */
+  /**
+   * The focused element as a screen reader would begin to name it; it must be on the screen, with a ring around it.
+   */
   async function focused(): Promise<string> {
     return await page.evaluate(`(() => {
       const one = document.activeElement;
@@ -66,7 +68,7 @@ describe.skipIf(executable === null)("by keyboard alone", { timeout: 90_000 }, (
     throw new Error(`${name} was not reached: ${passed.join(" | ")}`);
   }
 
-  /** By the one box: the first that it finds for these words. */
+  /** Through the search box: the first result for these words. */
   async function goTo(words: string, found: RegExp): Promise<void> {
     await page.goto("/");
     await page.keyboard.press("Control+k");

@@ -1,4 +1,4 @@
-/** Ten thousand crawlers: no page of the navigation grows with them beyond what a browser and a line bear. */
+/** Ten thousand crawlers: no page of the navigation becomes too large for a browser or a connection. */
 import { expect, it } from "vitest";
 import { everyOperation } from "#coordinator/room-operations";
 import { navigationOf } from "#coordinator/web/navigation";

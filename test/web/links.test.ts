@@ -1,4 +1,4 @@
-/** Every link of every page leads somewhere, for each role: pages are followed from the first one, each path once. */
+/** Every link of every page works, for each role: pages are followed from the first one, each path once. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everyOperation } from "#coordinator/room-operations";
@@ -13,7 +13,7 @@ import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts
 import { signIn } from "../support/signed-in.ts";
 import { testAccess, webServer } from "../support/web-server.ts";
 
-/** More pages than the tiny world has; what a page repeats with other filters counts once. */
+/** More pages than the tiny world has; the same page with other filters counts once. */
 const mostPages = 400;
 
 const navigation = navigationOf(await everyOperation());
@@ -82,7 +82,7 @@ interface Found {
   readonly on: string;
 }
 
-/** Follows what pages link to; of addresses that differ only in what is asked, `mostAsked` of each path. */
+/** Follows the links of pages; of addresses with different queries, `mostAsked` for each path. */
 async function follow(from: readonly string[], headers: { readonly cookie: string }) {
   const known = new Set(from);
   const asked = new Map<string, number>();
@@ -107,7 +107,7 @@ async function follow(from: readonly string[], headers: { readonly cookie: strin
 const base = "http://crawl.example.org";
 const mostAsked = 3;
 
-/** What a page links to on this site, without its fragments; styles, scripts and forms' addresses too. */
+/** The links of a page within this site, without fragments; also of styles, scripts and forms. */
 function linksOf(markup: string, path: string): string[] {
   const links = [...markup.matchAll(/\s(?:href|src)="([^"]*)"/g)].map(([, link]) =>
     (link as string).replaceAll("&amp;", "&").replaceAll("&#39;", "'").replaceAll("&quot;", '"'),

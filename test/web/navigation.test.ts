@@ -1,4 +1,4 @@
-/** The three groups of the navigation: what stands in them, for whom, and where a page finds itself. */
+/** The three groups of the navigation: what they contain, for whom, and where a page is in them. */
 import { describe, expect, it } from "vitest";
 import { everyOperation } from "#coordinator/room-operations";
 import { html } from "#coordinator/web/html";

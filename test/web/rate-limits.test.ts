@@ -1,4 +1,4 @@
-/** How much one address may ask in a minute, over a real server. */
+/** Requests of one address per minute, over a real server. */
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { changesPerMinute, readsPerMinute } from "#coordinator/web/rate-limits";
@@ -16,7 +16,7 @@ afterEach(async () => await app.close());
 const read = async (address: string | null, url = "/assets-that-are-not/") =>
   await app.inject({ url, headers: address === null ? {} : { "x-forwarded-for": address } });
 
-/** In rows, since only so many are answered at once. */
+/** In batches, because only a limited number is answered at once. */
 async function readOften(address: string, times: number): Promise<number> {
   let answered = 0;
   for (let asked = 0; asked < times; asked += 20) {

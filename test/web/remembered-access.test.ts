@@ -1,4 +1,4 @@
-/** Who asks while the database does not say: who was known a moment ago may read, and nobody else anything. */
+/** Access while the database is down: people seen a moment ago may read, others may not. */
 import type { FastifyRequest } from "fastify";
 import { expect, it } from "vitest";
 import { type Access, openAccess, type Visit } from "#coordinator/web/access";
@@ -21,7 +21,7 @@ const badToken = { status: 401, title: "Invalid token", words: "It opens nothing
 function newAccess() {
   const world = {
     silence: null as string | null,
-    /** By a look. */
+    /** By a single look-up. */
     found: null as string | null,
     nowMs: 0,
     identify: (async (request) =>

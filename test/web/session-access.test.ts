@@ -1,6 +1,6 @@
 /**
- * What every view and every action keeps to, whatever it shows or changes, and who is let in to them: sessions, tokens and
- * anybody, over a real server and a real database.
+ * What every view and every action has in common, and who has access to them: sessions, tokens and anonymous readers,
+ * over a real server and a real database.
  */
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -22,10 +22,10 @@ let app: FastifyInstance;
 let at: Date;
 const now = () => at;
 
-/** Waited for by what is slow to look at. */
+/** The slow view waits for this. */
 let counted: Promise<void> = Promise.resolve();
 
-/** Things to look at and one to do. */
+/** Two views and an action. */
 const sinkBoat = operationsOf<null>().post({
   ...{ path: "/api/boats/{name}/sink", needs: "fleet-write", crawlerIn: "name", partnersToo: true },
   summary: "Sink it",

@@ -10,7 +10,7 @@ const anHour = asked({ range: "1h" });
 const atMinute = (minutes: number) => new Date(anHour.since.getTime() + minutes * 60_000);
 const chart = (more: Partial<Parameters<typeof timeChart>[0]>) =>
   timeChart({ title: "Pages", range: anHour, series: [], text: (value) => `${value}`, ...more }).markup;
-/** Of `0:4 30:- 60:8`: minutes and their values, which may not be known. */
+/** Parses `0:4 30:- 60:8`: minutes with their values, `-` for unknown. */
 const line = (name: string, values: string) => ({
   name,
   points: values.split(" ").map((pair) => {

@@ -65,7 +65,7 @@ describe("where something is and who crawls it", () => {
     ]);
   });
 
-  // Issue 41: a crawler that came yesterday was said to have been left out of a round of last month.
+  // Issue 41: a crawler that came yesterday was listed as left out of a round a month ago.
   it("a past round lists the crawlers of its time", async () => {
     const leftOut = async () => (await who("1.2.4.4")).round?.notAsked.map(({ crawler }) => crawler.name);
     const started = new Date((await who("1.2.4.4")).round!.startedAt);

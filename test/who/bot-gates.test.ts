@@ -1,4 +1,6 @@
-/** A host behind a bot gate, and a page that scripts draw, as who, queue, sites, site, page, overview and the commands show them. */
+/**
+ * A host behind a bot gate, and a page drawn by scripts, in who, queue, sites, site, page, overview and the commands.
+ */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -16,7 +18,7 @@ import { webServer } from "../support/web-server.ts";
 
 const world = await forThisFile(newWorld());
 let app: FastifyInstance;
-/** Pages tell of now: the challenge was met a minute ago. */
+/** Pages show the present: the challenge was met a minute ago. */
 const at = new Date(Date.now() - 60_000);
 
 const gated = "http://gated.example/";

@@ -1,4 +1,4 @@
-/** What `who` tells of hosts that are delegated by themselves and of leaves that are split. */
+/** `who` about hosts with a delegation of their own and about split leaves. */
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { answerWho } from "#coordinator/tell/who/answer";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await seedHost(database.pool, { host: "geo.example.org", subnet: "1.2.3.0", address: "1.2.3.9" });
   const geo = urlKeyOf("https://geo.example.org/");
   if (typeof geo === "string") throw new Error(geo);
-  // The /24 is berlin's at 20 ms, but for its upper half, which is tokyo's, and for one host.
+  // The /24 is berlin's at 20 ms, except for its upper half, which is tokyo's, and for one host.
   await database.pool.query(
     `insert into delegation (subnet_id, crawler_id, cause, measured, rtt_ms, delegated_at)
      values (3, 1, 'probe-round', true, 20, '2026-03-01T11:10:01Z');

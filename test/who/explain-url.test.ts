@@ -1,4 +1,4 @@
-/** What `who` tells of a URL: its key, how it was found, its turn with the reason, when it is fetched next, its history. */
+/** `who` about a URL: its key, its discovery, its turn with the reason, its next fetch, its history. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { OrderName } from "#coordinator/crawl/frontier/order/strategies";
 import { answerWho } from "#coordinator/tell/who/answer";

@@ -1,4 +1,4 @@
-/** What lies in a space: countries, organisations and ranges, counted by hand in the tiny world. */
+/** What countries, organisations and ranges contain, counted by hand in the tiny world. */
 
 import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -35,7 +35,7 @@ async function who(question: string): Promise<WhoAnswer> {
   return await answerWho(question, { reads, resolver: tinyResolver, scope: null }, worldNow);
 }
 
-/** Until every host is in the list as it is now. */
+/** Runs until every host is in the list with its current state. */
 async function listSites(pool: Pool): Promise<void> {
   await pool.query("update site_upkeep set reached_host = null, finished_at = null");
   while (!(await keepSites(pool, worldNow)).rests);
@@ -54,7 +54,7 @@ const inAsia = {
   dueHosts: 3,
   pages: 230,
   bytes: 4_000_000,
-  // Of berlin's subnet nobody measured the time.
+  // Nobody measured the RTT to berlin's subnet.
   rtt: { pages: 210, meanMs: 12.5, medianMs: 12.5 },
 };
 

@@ -1,4 +1,4 @@
-/** What sites state of the uses of their pages, and 402, as who, page, search and the commands show it. */
+/** Sites' statements on the use of their pages, and 402, in who, page, search and the commands. */
 
 import { beforeAll, expect, test } from "vitest";
 import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/recrawl/visit-findings";

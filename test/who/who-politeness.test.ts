@@ -1,4 +1,4 @@
-/** What `who` tells of politeness and of pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
+/** `who` about politeness and pages, in plain words: robots.txt, pace, connection, redirects, near-duplicates. */
 import { beforeEach, expect, it } from "vitest";
 import { answerWho } from "#coordinator/tell/who/answer";
 import { connectionText } from "#coordinator/tell/who/explain-host";

@@ -1,4 +1,4 @@
-/** `who` says what networks publish of where an address lies, on page, in text and JSON alike. */
+/** `who` shows the geofeeds of networks: as page, text and JSON. */
 import { beforeAll, expect, it } from "vitest";
 import { answerWho } from "#coordinator/tell/who/answer";
 import { whoOperations } from "#coordinator/tell/who/who-ask";

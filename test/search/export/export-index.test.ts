@@ -1,4 +1,7 @@
-/** The index at a search engine, and in a file, is what the search shows: after changes, opt-outs, restores, kills and refusals. */
+/**
+ * The index at a search engine, and in a file, equals what the search shows: after changes, opt-outs, restores, kills
+ * and refusals.
+ */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pool } from "pg";
@@ -43,7 +46,7 @@ afterEach(async () => {
 
 const www = (path: string) => `https://www.example.org/${path}`;
 
-/** A page as a result leaves it: the row, and its change. */
+/** A page as stored by a result: the row, and its change. */
 async function store(url: string, title = "A page", kind: ChangeKind = "first-seen"): Promise<void> {
   const { hostHash, urlHash } = keyOf(url);
   await pool.query("delete from page where host_hash = $1 and url_hash = $2", [hostHash, urlHash]);
@@ -107,7 +110,7 @@ async function run(target: ExportTarget, options: { readonly full?: boolean } = 
 const titles = () =>
   Object.fromEntries([...engine.documents("pages").values()].map(({ url, title }) => [String(url), title]));
 
-/** What the search would show, by its own tables. */
+/** What the search would show, from its own tables. */
 async function shown(): Promise<Record<string, string>> {
   const { rows } = await pool.query<{ url: string; title: string }>(
     `select p.url, p.title from page p left join frontier_host h using (host_hash)
@@ -118,7 +121,7 @@ async function shown(): Promise<Record<string, string>> {
 }
 
 describe("an index of OpenSearch", () => {
-  it("has every page that the search shows, and follows what changes", async () => {
+  it("has every page that the search shows, and follows changes", async () => {
     await store(www("a"), "First");
     await store(www("b"), "Second");
     await seedPage(pool, { url: www("secret"), title: "Hidden", text: "x", noindex: true });
@@ -144,7 +147,7 @@ describe("an index of OpenSearch", () => {
     expect(engine.requests.every(({ authorization }) => authorization === "Basic eDp5")).toBe(true);
   });
 
-  it("gets documents with all that the index knows of a page", async () => {
+  it("gets documents with everything that the index knows about a page", async () => {
     await store(www("walk"), "Walks at the harbour");
     const { hostHash, urlHash } = keyOf(www("walk"));
     await pool.query(
@@ -192,7 +195,7 @@ describe("an index of OpenSearch", () => {
     });
   });
 
-  it("loses what is hidden without a change of its page: at an opt-out, and gets it back when that is lifted", async () => {
+  it("loses pages at an opt-out, without a change of theirs, and gets them back when it is lifted", async () => {
     await store(www("a"));
     await store("https://de.example.org/", "Other host");
     await pool.query("insert into frontier_host (host_hash, host) values ($1, 'de.example.org')", [
@@ -218,7 +221,7 @@ describe("an index of OpenSearch", () => {
     expect(Object.keys(titles())).toHaveLength(3);
   });
 
-  it("loses the pages of a confirmed opt-out, which the database has no more", async () => {
+  it("loses the pages of a confirmed opt-out, which are deleted in the database", async () => {
     await store(www("a"));
     await toEngine();
 
@@ -234,7 +237,7 @@ describe("an index of OpenSearch", () => {
     expect(titles()).toEqual({});
   });
 
-  it("loses a page whose site does not want it searched any more", async () => {
+  it("loses a page whose site forbids search", async () => {
     await store(www("a"));
     await toEngine();
 
@@ -251,7 +254,7 @@ describe("an index of OpenSearch", () => {
     expect(titles()).toEqual({});
   });
 
-  it("does not change by a batch that is sent twice", async () => {
+  it("does not change when a batch is sent twice", async () => {
     await store(www("a"));
     await toEngine();
     await store(www("b"));
@@ -270,7 +273,7 @@ describe("an index of OpenSearch", () => {
     expect(titles()).toEqual(await shown());
   });
 
-  it("is exported in full again where the feed no longer reaches, and has no page that went meanwhile", async () => {
+  it("is exported in full again when the feed no longer reaches its cursor, without pages gone since", async () => {
     await store(www("a"));
     await store(www("b"));
     await toEngine();
@@ -288,7 +291,7 @@ describe("an index of OpenSearch", () => {
     expect(Object.keys(titles())).toEqual([www("b"), www("c")]);
   });
 
-  it("is exported in full again after the database went back, with what the restored one has", async () => {
+  it("is exported in full again after a restore of the database, with the restored pages", async () => {
     await store(www("a"), "Before");
     await toEngine();
     await store(www("b"), "Lost by the restore");
@@ -310,7 +313,7 @@ describe("an index of OpenSearch", () => {
     expect(titles()).toEqual({ [www("a")]: "Before" });
   });
 
-  it("goes on from the cursor that it was restored with", async () => {
+  it("continues from the cursor that it was restored with", async () => {
     await store(www("a"), "Old");
     await toEngine();
     const snapshot = structuredClone(engine.indices.get("pages")!);
@@ -324,7 +327,7 @@ describe("an index of OpenSearch", () => {
     expect(titles()).toEqual({ [www("a")]: "New" });
   });
 
-  it("is the same after all pages were asked for twice", async () => {
+  it("is the same after two full exports", async () => {
     await store(www("a"));
     await toEngine();
     const before = structuredClone(engine.documents("pages"));
@@ -334,7 +337,7 @@ describe("an index of OpenSearch", () => {
     expect(engine.documents("pages")).toEqual(before);
   });
 
-  it("waits for a target that is busy, for as long as that says", async () => {
+  it("waits as long as a busy target says", async () => {
     await store(www("a"));
     pauses.length = 0;
     let left = 3;
@@ -347,7 +350,7 @@ describe("an index of OpenSearch", () => {
     expect(Object.keys(titles())).toEqual([www("a")]);
   });
 
-  it("sends again only those documents of a batch that the target had no room for", async () => {
+  it("resends only the documents of a batch that the target had no room for", async () => {
     for (const name of ["a", "b", "c"]) await store(www(name));
     const busy = documentId(keyOf(www("b")));
     let left = 2;
@@ -360,7 +363,7 @@ describe("an index of OpenSearch", () => {
     expect(bulks[1]).toBeLessThan(bulks[0]! / 2);
   });
 
-  it("names a document that is refused, and takes the others", async () => {
+  it("reports a refused document and exports the others", async () => {
     troubles.length = 0;
     await store(www("a"));
     await store(www("odd"));
@@ -373,7 +376,7 @@ describe("an index of OpenSearch", () => {
     expect(troubles).toEqual([`document ${odd} (${www("odd")}) is left out: refused_exception: as told`]);
   });
 
-  it("ends where most are refused, with the cursor where it was", async () => {
+  it("ends when most are refused, with the cursor unchanged", async () => {
     for (let n = 0; n < 12; n += 1) await store(www(`page-${n}`));
     engine.refuseDocument = () => 400;
 
@@ -413,7 +416,7 @@ describe("an index of OpenSearch", () => {
     expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(120_000);
   });
 
-  it("has nothing lost and nothing doubled, wherever exports are broken off, while pages come and go", {
+  it("has nothing missing or doubled, wherever exports are interrupted, while pages come and go", {
     timeout: 60_000,
   }, async () => {
     const random = seededRandom(25);
@@ -431,7 +434,7 @@ describe("an index of OpenSearch", () => {
       engine.refuse = (_, path) => {
         asked += 1;
         if (asked !== dies) return null;
-        // As a kill before the answer would: after the work is done, or before.
+        // Like a kill before the answer: after the work is done, or before.
         return random() < 0.5 ? { status: 418 } : { status: 418, cut: path === "" };
       };
       await toEngine({ full: round === 5 || round === 15 }).catch(() => {
@@ -475,7 +478,7 @@ describe("a file of lines", () => {
     }
   }
 
-  /** As a loader would: by id and version, and what a full export did not name is dropped at its end. */
+  /** Loads like a loader: by id and version, dropping at its end what a full export did not name. */
   function loaded(...files: readonly string[]): Record<string, unknown> {
     const held = new Map<string, { version: number; document: { url: string; title: string } | null }>();
     for (const line of files.flatMap((file) => readFileSync(file, "utf8").split("\n").slice(0, -1))) {
@@ -488,7 +491,7 @@ describe("a file of lines", () => {
     );
   }
 
-  it("has all pages between its marks, and grows by what changes", async () => {
+  it("has all pages between its marks, and grows with changes", async () => {
     const file = fileOf();
     await store(www("a"), "First");
     await store(www("b"), "Second");
@@ -509,7 +512,7 @@ describe("a file of lines", () => {
     expect(loaded(file)).toEqual({ [www("a")]: "First, changed" });
   });
 
-  it("is cut to where it was whole, so that what a kill left half-written is there once", async () => {
+  it("is cut to where it was complete, so that half-written lines of a kill are there once", async () => {
     const file = fileOf();
     await store(www("a"));
     await toFile(file);
@@ -534,7 +537,7 @@ describe("a file of lines", () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  it("begins again with what came since, where it was moved away", async () => {
+  it("begins again with what came since it was moved away", async () => {
     const file = fileOf();
     await store(www("a"));
     await toFile(file);
@@ -547,7 +550,7 @@ describe("a file of lines", () => {
     expect(loaded(`${file}.1`, file)).toEqual(await shown());
   });
 
-  it("says by its marks what is gone when all pages are exported again", async () => {
+  it("shows by its marks what is gone after another full export", async () => {
     const file = fileOf();
     await store(www("a"));
     await store(www("b"));
@@ -581,7 +584,7 @@ describe("a file of lines", () => {
     await expect(toFile(file)).rejects.toThrow(words);
   });
 
-  it("refuses a file that is no export of its own", async () => {
+  it("refuses a file that is not its export", async () => {
     const file = fileOf();
     writeFileSync(file, "somebody's notes\n");
 

@@ -1,4 +1,4 @@
-/** The index in memory in a process of its own: it answers, follows, and is missed by nobody when it dies. */
+/** The index in memory in its own process: it answers, follows, and nobody misses it when it dies. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { IndexClient } from "#coordinator/tell/search/memory/index-client";
 import { IndexKeeper } from "#coordinator/tell/search/memory/index-keeper-store";
@@ -11,7 +11,7 @@ import { seedWorld, worldNow } from "../../support/seed-world.ts";
 import { until } from "../../support/until.ts";
 import { seedMadePages } from "./made-index.ts";
 
-/** A process starts from its sources. */
+/** Starting a process from sources takes a while. */
 const longMs = 60_000;
 
 const database = await forThisFile(testDatabase());
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 describe("the process of the index in memory", () => {
-  it("answers as it follows the database, and the database answers where it has died", async () => {
+  it("answers while it follows the database, and the database answers when it has died", async () => {
     const { pool, url: databaseUrl } = database;
     const index = new IndexClient({ databaseUrl, mostBytes: 2 ** 31, log: silentLog });
     const reads = {
@@ -58,7 +58,7 @@ describe("the process of the index in memory", () => {
     expect(index.state().type).toBe("off");
   });
 
-  it("says why it gives up where it may not have the memory", async () => {
+  it("says why it gives up when it lacks memory", async () => {
     const index = new IndexClient({ databaseUrl: database.url, mostBytes: 2 ** 20, log: silentLog });
     try {
       index.start();
@@ -84,7 +84,7 @@ describe("whether there is an index in memory", () => {
     return state;
   };
 
-  it("is told by the settings, or by how many pages there are", async () => {
+  it("depends on the settings, or on the number of pages", async () => {
     expect(await stateWith("database")).toEqual({ type: "off", why: 'search.index is "database"' });
     expect(await stateWith(null)).toEqual({ type: "off", why: "there are fewer than 20000 pages" });
     expect(await stateWith("memory")).toMatchObject({ type: "building" });

@@ -60,7 +60,7 @@ export async function seedMadePages(pool: Pool, pages: number, seed: number): Pr
   );
 }
 
-/** As people type: words, phrases, exclusions, alternatives. */
+/** Queries as people type them: words, phrases, exclusions, alternatives. */
 export function typedQueries(count: number, seed: number): string[] {
   const random = seededRandom(seed);
   const word = () => typedWords[Math.floor(random() * typedWords.length)]!;

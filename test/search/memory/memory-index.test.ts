@@ -53,7 +53,7 @@ async function questionOf(words: string, changed: Partial<IndexQuestion> = {}): 
   };
 }
 
-/** By the weights of what Postgres keeps. */
+/** Computed from the weights in Postgres. */
 const inTitle = (lexemes: string) =>
   `exists (select from unnest(p.lexemes) l where l.lexeme = any('${lexemes}') and 'A' = any(l.weights))`;
 
@@ -63,7 +63,7 @@ interface Match {
   head_rank: number;
 }
 
-/** Every match, as Postgres finds and ranks it. */
+/** Every match as Postgres finds and ranks it. */
 async function matchesInPostgres(arms: readonly IndexArm[], condition = "true"): Promise<Match[]> {
   const { rows } = await database.pool.query<Match>(
     `select p.url_hash, ts_rank_cd(p.lexemes, arm.query::tsquery, 1) as text_rank, ts_rank(p.head, arm.any_query::tsquery) as head_rank
@@ -114,7 +114,7 @@ describe("a search of the index in memory", () => {
     expect(matches).toBeGreaterThan(1000);
   });
 
-  it("gives the best of all matches, whichever segment they lie in", async () => {
+  it("returns the best of all matches, from any segment", async () => {
     const all = index.search(await questionOf("ferry or hafen"))!;
     const best = index.search(await questionOf("ferry or hafen", { wanted: 10 }))!;
 
@@ -123,7 +123,7 @@ describe("a search of the index in memory", () => {
     expect(best.pages).toEqual(all.pages.slice(0, 10));
   });
 
-  it("takes filters as the database does", async () => {
+  it("filters like the database", async () => {
     const filters: readonly (readonly [Partial<typeof noFilters>, string])[] = [
       [
         { host: "www.example.org" as never },
@@ -183,7 +183,7 @@ describe("pages that change", () => {
     return rows[0]!.url_hash;
   };
 
-  it("are found as they are now, after the next look", async () => {
+  it("are found with their new contents after the next look", async () => {
     const { pool } = database;
     const changed = await urlOf("text_search_config = 'simple'");
     await pool.query("update page set lexemes = 'zeppelin:1A balloon:2' where url_hash = $1", [changed]);
@@ -208,7 +208,7 @@ describe("pages that change", () => {
     ]);
   });
 
-  it("count once where they have nearly the same text, and the first that had it stands for them", async () => {
+  it("count once where they have nearly the same text, represented by the first that had it", async () => {
     const { rows } = await database.pool.query<{ url_hash: string }>(
       "select url_hash from page where not noindex order by url_hash limit 2",
     );
@@ -227,7 +227,7 @@ describe("pages that change", () => {
     expect(pages.map(({ urlHash, alike }) => [urlHash, alike])).toEqual([[first, 1]]);
   });
 
-  it("are not missed when their transaction took longer than the looks in between", async () => {
+  it("are found even when their transaction outlasts several looks", async () => {
     const slow = await database.pool.connect();
     const [first, second] = [
       await urlOf("text_search_config = 'english'"),
@@ -249,7 +249,7 @@ describe("pages that change", () => {
     }
   });
 
-  it("leave few segments and the same answers, however many come one by one", async () => {
+  it("leave few segments and the same answers, however many arrive one by one", async () => {
     for (let round = 0; round < 20; round++) {
       await database.pool.query("update page set popularity = popularity + 1 where abs(url_hash) % 20 = $1", [
         round,
@@ -266,7 +266,7 @@ describe("pages that change", () => {
   });
 });
 
-describe("an index that is larger than it may be", () => {
+describe("an index over its memory limit", () => {
   it("is given up, with the setting's name", async () => {
     const small = new DatabaseIndex(database.pool, { mostBytes: 1000, usedBytes: () => 2000 });
 
