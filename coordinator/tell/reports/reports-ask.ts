@@ -381,7 +381,7 @@ function placementDocument(report: PlacementReport): Document {
       note(`A crawler is expected to reach its own place as fast as crawlers reach their own countries now:
 the median of the subnets measured so, of the same country where there are 30, else of all.
 What it would save elsewhere follows from what the same crawlers measured of both places, where they measured 5 subnets of its own.
-Countries without a crawler and holders with 5 measured subnets are compared, in this order;
+Countries without a crawler and holders with 5 measured subnets are compared, and crawlers added in this order, each assuming those above it;
 ± is the standard deviation for a page.${measured}`),
     ],
   };
