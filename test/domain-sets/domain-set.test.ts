@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { domainSetFault } from "#coordinator/place/domain-sets/assign";
 import {
   type DomainSet,
   domainSetHolds,
@@ -125,3 +126,21 @@ function setOf(text: string): DomainSet {
   if (typeof set === "string") throw new Error(set);
   return set;
 }
+
+it("only a crawler whose partner's domain sets cannot be read is refused, with the reason", () => {
+  expect(domainSetFault({})).toBeNull();
+  expect(domainSetFault({ domainSets: [".gr", "lang:el"] })).toBeNull();
+  expect(domainSetFault({ domainSets: [".gr", ".gr not .gr"] })).toEqual({
+    code: "bad-message",
+    reason:
+      "domainSets in the crawler's settings: the domain set has both .gr and not .gr: it can hold neither",
+    retry: false,
+  });
+});
+
+it("refuses more than 16 sets", () => {
+  const sets = Array.from({ length: 17 }, (_, at) => `s${at}.gr`);
+
+  expect(domainSetFault({ domainSets: sets.slice(1) })).toBeNull();
+  expect(domainSetFault({ domainSets: sets })?.reason).toMatch(/17 domain sets are given: at most 16/);
+});

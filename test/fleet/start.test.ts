@@ -1,4 +1,4 @@
-/** The fleet over HTTP: who sees what of it, what each may change, and what is written down of that. */
+/** The fleet over HTTP: who sees what, who may change what, and what the audit log records. */
 
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,6 +9,7 @@ import { fleetPart } from "#coordinator/tell/fleet/start";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
 import { asCrawlerId } from "#core/ids";
 import type { Database } from "#db/server-database";
+import { parseInvitation } from "#protocol/invitation";
 import { testDatabase } from "../support/database.ts";
 import { publishedRelease } from "../support/releases.ts";
 import { seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
@@ -70,8 +71,8 @@ const changes = async () =>
 const crawler = async (name: string, columns: string) =>
   (await database.pool.query(`select ${columns} from crawler where name = $1`, [name])).rows[0];
 
-describe("what is shown", () => {
-  it("the list says who is away since when, why, and what there is to do", async () => {
+describe("reading", () => {
+  it("the list says who is offline, since when, why, and what to do", async () => {
     const fleet = (await api("/api/fleet?state=offline")).json();
 
     expect(fleet).toMatchObject({ found: 1, totals: { crawlers: 3, connected: 2, offline: 1 } });
@@ -86,7 +87,7 @@ describe("what is shown", () => {
     });
   });
 
-  it("the list is sorted and filtered, and is a table for spreadsheets", async () => {
+  it("the list can be sorted, filtered and exported as CSV", async () => {
     const sorted = (await api("/api/fleet?sort=subnets")).json();
     const greek = (await api("/api/fleet?country=GR&q=ath")).json();
     const wrong = await api("/api/fleet?sort=weight");
@@ -98,7 +99,7 @@ describe("what is shown", () => {
     expect(csv.body.split("\r\n")[2]).toMatch(/^berlin,Berlin,DE,offline,2026-03-01T11:00:00.000Z,it was/);
   });
 
-  it("staff see how crawlers stand, and neither keys, addresses nor who reaches the partner", async () => {
+  it("staff see the state of crawlers, but no keys, addresses or contacts", async () => {
     const staff = await signIn(database, "staff");
     const accept = { ...staff.headers, accept: "application/json" };
 
@@ -114,7 +115,7 @@ describe("what is shown", () => {
     expect((await get("/fleet/incidents", staff.headers)).statusCode).toBe(403);
   });
 
-  it("a partner sees its own crawler with its past, without the names of those that are in no list", async () => {
+  it("a partner sees its own crawler with its past, without the names of unlisted ones", async () => {
     const accept = { ...partner.headers, accept: "application/json" };
 
     const own = (await get("/crawlers/athens", accept)).json();
@@ -131,8 +132,8 @@ describe("what is shown", () => {
   });
 });
 
-describe("what is changed", () => {
-  it("a partner drains its own crawler and takes it back; it may nothing else", async () => {
+describe("changing", () => {
+  it("a partner may drain and resume its own crawler, and nothing else", async () => {
     const drained = await form("/crawlers/athens/drain", {}, partner);
     const state = await crawler("athens", "state, drain_asked_by");
     const resumed = await form("/crawlers/athens/resume", {}, partner);
@@ -154,7 +155,7 @@ describe("what is changed", () => {
     ]);
   });
 
-  it("a partner does not take back what an operator drained", async () => {
+  it("a partner cannot resume what an operator drained", async () => {
     await form("/crawlers/athens/drain");
     const refused = await form("/crawlers/athens/resume", {}, partner);
     const page = (await get("/crawlers/athens", partner.headers)).body;
@@ -165,7 +166,7 @@ describe("what is changed", () => {
     expect(page).toContain("An operator resumes it");
   });
 
-  it("an invitation by the form is shown once, with the line, and withdrawn", async () => {
+  it("an invitation made by form is shown once with its command, listed without its secret, and withdrawn", async () => {
     const both = { "scopes-probe": "yes", "scopes-crawl": "yes" };
     const fields = {
       ...both,
@@ -174,13 +175,15 @@ describe("what is changed", () => {
     const made = await form("/fleet/invite", fields);
     const again = await form("/fleet/invite", { ...fields, name: "athens" });
     const wrong = await form("/fleet/invite", { ...fields, name: "No Name" });
-    const listed = (await api("/api/fleet/invitations")).json().invitations[0];
+    const list = await api("/api/fleet/invitations");
+    const listed = list.json().invitations[0];
     const withdrawn = await form(`/fleet/invitations/${listed.invitationId}/revoke`);
     const twice = await post(`/api/fleet/invitations/${listed.invitationId}/revoke`);
 
     expect([made.statusCode, made.headers["cache-control"]]).toEqual([201, "no-store"]);
     expect(made.body).toContain("shown only once");
     expect(made.body).toContain("node nearcrawl-crawler.mjs join -");
+    expect(list.body).not.toContain(parseInvitation(/id="token">([^<]+)</.exec(made.body)![1]!).secret);
     expect([again.statusCode, again.body.includes('value="5000"')]).toEqual([409, true]);
     expect([wrong.statusCode, wrong.body.includes('value="No Name"')]).toEqual([400, true]);
     expect(listed).toMatchObject({
@@ -193,7 +196,7 @@ describe("what is changed", () => {
     expect((await changes())[1]).toMatchObject({ action: "crawler-invited", actor: "anna", target: "oslo" });
   });
 
-  it("a budget is granted by form and by API, and written down with what was before", async () => {
+  it("a budget is granted by form and by API, and the audit log has what was before", async () => {
     const byForm = await form("/crawlers/tokyo/budget", { pagesPerDay: "700", bytesPerDay: "" });
     const byApi = await post("/api/fleet/crawlers/tokyo/budget", { bytesPerDay: 5_000_000 });
     const empty = await post("/api/fleet/crawlers/tokyo/budget", {});
@@ -214,7 +217,7 @@ describe("what is changed", () => {
     });
   });
 
-  it("domain sets are given by form and by API, shown with the pace, and refused with the reason", async () => {
+  it("domain sets are given by form and by API, shown with the pace, or refused with the reason", async () => {
     const byForm = await form("/crawlers/tokyo/domain-sets", { sets: ".jp\r\n\r\n lang:ja " });
     await database.pool.query(
       "update crawler set pace = 'slow-down', pace_due_slices = 2, pace_since = '2026-02-27T02:00:00Z' where name = 'tokyo'",
@@ -235,7 +238,7 @@ describe("what is changed", () => {
     expect((await changes())[0]).toMatchObject({ action: "crawler-domain-sets-given", target: "tokyo" });
   });
 
-  it("before a crawler is shut out its page says what will happen, and nothing happens by looking", async () => {
+  it("the page before a removal says what will happen, and changes nothing", async () => {
     const page = await get("/crawlers/athens/kill");
 
     expect(page.body).toMatch(/Its <strong>1 subnet<\/strong> goes to others now, without waiting for it:/);
@@ -247,7 +250,7 @@ describe("what is changed", () => {
     expect((await crawler("athens", "revoked_at")).revoked_at).toBeNull();
   });
 
-  it("who is shut out by the page is named by typing, and nothing is done before", async () => {
+  it("a removal by the page takes the typed name", async () => {
     await createCrawlerStore(database.pool).register({ name: "doomed", keyHash: "key of doomed" });
     const page = await get("/crawlers/doomed/kill");
 
@@ -263,7 +266,7 @@ describe("what is changed", () => {
     expect((await crawler("doomed", "revoked_at")).revoked_at).not.toBeNull();
   });
 
-  it("a partner's link signs in to its crawler alone", async () => {
+  it("a partner's link signs in to its crawler only", async () => {
     const made = await form("/crawlers/athens/sign-in-link", { person: "dora", minutes: "60" });
     const bad = await form("/crawlers/athens/sign-in-link", { person: "no body", minutes: "60" });
     const lesser = await app.inject({
@@ -328,7 +331,7 @@ describe("what is changed", () => {
     expect(release).toMatchObject({ version: "1.4.0", stage: "none", stageWords: "too slow" });
   });
 
-  it("who is not there cannot be changed, and a crawler moves only where both can take part", async () => {
+  it("unknown crawlers cannot be changed, and a crawler moves only when both can take part", async () => {
     const verbs = ["drain", "resume", "revoke", "kill", "believe"];
 
     const answers = await Promise.all(verbs.map((verb) => post(`/api/fleet/crawlers/nobody/${verb}`)));
@@ -337,5 +340,97 @@ describe("what is changed", () => {
     expect((await get("/crawlers/%00")).statusCode).toBe(404);
     const move = await post("/api/fleet/crawlers/athens/move", { to: "berlin" });
     expect(move.json().error.message).toBe("athens was not moved: both must have joined with an invitation.");
+  });
+
+  it("an invitation made by API pins the coordinator's key in its token and in its command", async () => {
+    const made = await post("/api/fleet/invitations", { name: "lisbon", pagesPerDay: 500 });
+    const { token, commands } = made.json();
+
+    expect([made.statusCode, made.headers["cache-control"]]).toEqual([201, "no-store"]);
+    expect(parseInvitation(token)).toMatchObject({
+      ...{ name: "lisbon", coordinatorUrl: "wss://search.example/crawler", certificatePin: "A".repeat(43) },
+    });
+    expect(commands.download).toMatch(
+      /^curl .*--pinnedpubkey 'sha256\/\/A{42}.=' .*https:\/\/search\.example\/releases\/dock\.mjs\?invitation=\d+' && node /,
+    );
+  });
+
+  it("an invitation is refused for unknown fields, bad values, and a crawler that cannot be renewed", async () => {
+    const asked = [
+      { name: "lisbon", admin: true },
+      { name: "../x", expiresHours: 1e9 },
+      { name: "madrid", renews: true },
+    ];
+    const answers = await Promise.all(asked.map((one) => post("/api/fleet/invitations", one)));
+
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([400, 400, 404]);
+    expect(answers[1]!.json().error.message).toMatch(/name: .*expiresHours: /);
+  });
+
+  it("no invitation is made without a release key to pin, or an address that crawlers can reach", async () => {
+    const { pool } = database;
+    const invite = async () => await post("/api/fleet/invitations", { name: "quito" });
+    const { rows: keys } = await pool.query("delete from release_key returning *");
+    const unpinned = await invite();
+    const { rowCount: made } = await pool.query("select from invitation where name = 'quito'");
+    for (const key of keys)
+      await pool.query("insert into release_key select * from jsonb_populate_record(null::release_key, $1)", [
+        key,
+      ]);
+    await pool.query("update coordinator_place set web_url = 'http://192.0.2.1:7411'");
+    const unreachable = await invite();
+    await pool.query("update coordinator_place set web_url = 'https://search.example'");
+    const invited = await invite();
+
+    expect([unpinned.statusCode, made, unreachable.statusCode, invited.statusCode]).toEqual([
+      409, 0, 409, 201,
+    ]);
+    expect(unpinned.json().error.message).toMatch(/no release key.*nearcrawl release trust/);
+    expect(unreachable.json().error.message).toContain("publicUrl");
+  });
+
+  it("keys are revoked and asked for, of crawlers that have or make them", async () => {
+    for (const name of ["out", "gone", "rotated", "older"]) {
+      await createCrawlerStore(database.pool).register({ name, keyHash: `key of ${name}` });
+      await database.pool.query("update crawler set public_key = $1 where name = $1", [name]);
+    }
+    await database.pool.query("update crawler set signing_keys_since = now() where name = 'rotated'");
+    const deeds = [
+      ["out/revoke", 200],
+      ["gone/kill", 200],
+      ["rotated/rotate", 202],
+      ["rotated/signing-key", 202],
+      ["out/rotate", 409],
+      ["older/signing-key", 409],
+    ] as const;
+    const answers = [];
+    for (const [deed] of deeds)
+      answers.push(
+        await post(`/api/fleet/crawlers/${deed}`, deed === "rotated/rotate" ? { graceHours: 1 } : {}),
+      );
+    const { rows } = await database.pool.query(
+      `select name, revoked_at is not null as out, draining_since is not null as leaves, rotation_grace_hours as hours,
+         signing_key_asked_at is not null as signs
+       from crawler where name in ('out', 'gone', 'rotated') order by name`,
+    );
+
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual(deeds.map(([, status]) => status));
+    expect(answers[1]!.json()).toEqual({ name: "gone", revoked: true, returnedLeases: 0 });
+    expect(answers[3]!.json()).toEqual({ name: "rotated", online: false });
+    expect(answers[5]!.json().error.message).toContain("older ones sign with their identities");
+    expect(rows).toEqual([
+      { name: "gone", out: true, leaves: true, hours: null, signs: false },
+      { name: "out", out: true, leaves: false, hours: null, signs: false },
+      { name: "rotated", out: false, leaves: false, hours: 1, signs: true },
+    ]);
+  });
+
+  it("no other origin may call the API, and GET changes nothing", async () => {
+    const url = "/api/fleet/crawlers/athens/revoke";
+    const origin = { origin: "https://evil.example", "access-control-request-method": "POST" };
+    const preflight = await app.inject({ method: "OPTIONS", url, headers: origin });
+
+    expect([preflight.statusCode, (await api(url)).statusCode]).toEqual([405, 404]);
+    expect(Object.keys(preflight.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 });

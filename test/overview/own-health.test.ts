@@ -1,4 +1,4 @@
-/** What a coordinator knows of itself: jobs that fail or hang, a process that is late. Real timers, real time where it counts. */
+/** What a coordinator knows of itself: jobs that fail or hang, a late process. */
 import { afterEach, expect, it } from "vitest";
 import { AlertsInTime, OwnHealth } from "#coordinator/tell/overview/own-health";
 import { EventLoopWatch } from "#core/clock";
@@ -37,7 +37,7 @@ function healthWith(state = well) {
 
 const names = (health: OwnHealth) => health.alerts().map(({ name }) => name);
 
-it("a job that fails three times in a row is named with its last words, and no longer when it has run well", async () => {
+it("a job that fails three times in a row is an alert with its last error until it succeeds; /ready keeps the error private", async () => {
   const { timekeeper, health, noted } = healthWith();
   let isBroken = true;
   timekeeper.every("apply-links", 1, async () => {
@@ -49,16 +49,18 @@ it("a job that fails three times in a row is named with its last words, and no l
     name: "job-failing",
     words: expect.stringMatching(/apply-links \(\d+ times: could not extend file, 53100\)\.$/),
   });
-  // Each failure is told to whoever watches the database.
   expect(noted.length).toBeGreaterThan(2);
   expect(await health.look()).toMatchObject([
-    { code: "job-failing", isInTheWay: false, since: expect.any(Date) },
+    {
+      ...{ code: "job-failing", isInTheWay: false, since: expect.any(Date) },
+      words: "a job fails whenever it runs; /alerts names it",
+    },
   ]);
   isBroken = false;
   await until(() => names(health).length === 0, 20_000);
 });
 
-it("a job that does not end is overdue after ten minutes, and most of the frequent ones are in the way after one", async () => {
+it("a hanging job is overdue after ten minutes; most frequent jobs hanging for a minute prevent readiness", async () => {
   const { timekeeper, health } = healthWith();
   for (const name of ["apply-links", "resolve-hosts"]) timekeeper.every(name, 1, () => gate.opened);
   timekeeper.every("observe", 1, async () => {});
@@ -85,10 +87,10 @@ it("a job that does not end is overdue after ten minutes, and most of the freque
   expect(overdue).toEqual(["job-overdue"]);
 });
 
-it("a loop that was blocked is late by as much", async () => {
+it("a blocked event loop is late by the time of the block", async () => {
   const watch = new EventLoopWatch();
   try {
-    // Its first turn has been.
+    // Waits for its first turn.
     await new Promise((resolve) => setTimeout(resolve, 60));
     const beganMs = performance.now();
     while (performance.now() - beganMs < 300) Math.sqrt(beganMs);
@@ -101,7 +103,7 @@ it("a loop that was blocked is late by as much", async () => {
   }
 });
 
-it("alerts that the database cannot add to are told with what is known, and what was muted stays muted", async () => {
+it("without the database the alerts are those known in memory, and say so", async () => {
   const silent = { words: "the database does not answer (ECONNREFUSED)", since: new Date(Date.now() - 5000) };
   const { health } = healthWith({ ...well, silent } as never);
   const alerts = new AlertsInTime({ alertFacts: () => Promise.reject(new Error("away")) }, health);
@@ -112,7 +114,7 @@ it("alerts that the database cannot add to are told with what is known, and what
   });
 });
 
-it("knows since when it runs, before which it has written no figures", () => {
+it("knows when it started", () => {
   const before = Date.now();
   const { health } = healthWith();
   const after = Date.now();

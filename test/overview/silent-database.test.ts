@@ -1,18 +1,16 @@
 /**
- * A whole coordinator on a Postgres of its own, whose processes are stopped as by an operator's slip, a debugger or a disk
- * that hangs: what is wrong is told in two seconds by everybody who is asked, and all goes on when they go on.
+ * A whole coordinator on a Postgres of its own, whose processes are stopped as by an operator's mistake, a debugger or a
+ * hanging disk: everybody who is asked reports it within seconds, and all resumes with the processes.
  */
 import { execFile } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
 import { createOperatorTokenStore } from "#coordinator/run/access/session-store";
 import type { AlertList } from "#coordinator/tell/overview/alert-rules";
 import { randomSecrets } from "#coordinator/web/secrets";
@@ -24,8 +22,6 @@ import type { Database } from "#db/server-database";
 import { writeCurrentRun } from "#ops/cli/command-context";
 import { doctorCommand } from "#ops/cli/commands/doctor";
 import { pinOf } from "#protocol/identity";
-import type { CrawlerHeartbeat } from "#protocol/messages";
-import { RawCrawler } from "../gateway/raw-crawler.ts";
 import { makeCertificate } from "../migrating-crawler/support/secure-origin.ts";
 import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -73,16 +69,23 @@ const alerts = async () => JSON.parse((await ask("/api/alerts")).text) as AlertL
 const names = ({ alerts: told }: Pick<AlertList, "alerts">) => told.map(({ name }) => name);
 /** The second that the database is given, and what a busy machine takes; a process that waited for it would never answer. */
 const mostMs = 8000;
+const json = { "content-type": "application/json" };
 const silence = "the database does not answer within 1 s";
 
 /** The postmaster and everything that it started. */
 async function signalServer(signal: "SIGSTOP" | "SIGCONT"): Promise<void> {
   const { pid } = readPidFile(home)!;
   const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
-  for (const one of [pid, ...stdout.trim().split(/\s+/).map(Number)]) process.kill(one, signal);
+  for (const one of [pid, ...stdout.trim().split(/\s+/).map(Number)]) {
+    try {
+      process.kill(one, signal);
+    } catch {
+      // A backend may have ended since it was listed.
+    }
+  }
 }
 
-it("stopped processes of the database are told in seconds by all who are asked, and all is well when they go on", {
+it("stopped database processes are reported within seconds by everybody asked, until they resume", {
   timeout: 60_000,
 }, async () => {
   const before = [await ask("/ready"), await ask("/metrics")];
@@ -105,9 +108,12 @@ it("stopped processes of the database are told in seconds by all who are asked, 
     const stranger = await ask("/api/alerts", "Bearer nct_nobody");
     expect(JSON.parse(list.text)).toMatchObject({
       incomplete: silence,
-      alerts: [
-        { name: "database-does-not-answer", severity: "critical", words: expect.stringContaining("since") },
-      ],
+      alerts: expect.arrayContaining([
+        expect.objectContaining({
+          name: "database-does-not-answer",
+          words: expect.stringContaining("since"),
+        }),
+      ]),
     });
     expect(page.text).toContain("This is not all: the database does not answer within 1 s.");
     expect(metrics.text).toContain("nearcrawl_database_up 0\n");
@@ -156,120 +162,49 @@ async function regionOf(stream: Response): Promise<string> {
   return text;
 }
 
-it("a crawler whose disk takes nothing is named by its next heartbeat, one of an older version as well", {
-  timeout: 150_000,
-}, async () => {
-  const heartbeat: CrawlerHeartbeat = {
-    type: "crawler:heartbeat",
-    ...{ openHosts: 0, spooledResults: 9, pages: 0, fetchedBytes: 0, shippedBytes: 0, holdingBack: [] },
-  };
-  const store = createCrawlerStore(database.pool);
-  const come = async (name: string) => {
-    const { secret: key, hash: keyHash } = randomSecrets.make();
-    await store.register({ name, keyHash });
-    const url = `${coordinator.webUrl.replace("http", "ws")}/crawler`;
-    return await RawCrawler.arrive(url, name, { key, spoolId: randomUUID() });
-  };
-  const [now, old, nearly] = [await come("now"), await come("old"), await come("nearly")];
-  const well = names(await alerts());
-  await now.send({ ...heartbeat, diskFault: "the disk is full (ENOSPC)", diskFreeBytes: 0 });
-  await old.send({ ...heartbeat, holdingBack: ["the spool cannot be written: the disk is full (ENOSPC)"] });
-  await nearly.send({ ...heartbeat, diskFreeBytes: 200e6 });
-  const told = async () => (await alerts()).alerts.find(({ name }) => name === "crawler-disk");
-  await until(async () => (await told())?.count === 3, 60_000);
+const alertsCommand = async (...words: readonly string[]) => {
+  const { code, out } = await inProcess(commandNamed("alerts"), [...words]);
+  return { code, out };
+};
 
-  expect(well).not.toContain("crawler-disk");
-  expect((await told())?.words).toBe(
-    "Crawlers whose disk is full or nearly full: nearly (200 MB free), now (the disk is full (ENOSPC)), old (the disk is full (ENOSPC)).",
-  );
-  for (const crawler of [now, old, nearly]) await crawler.send({ ...heartbeat, diskFreeBytes: 300e9 });
-  await until(async () => (await told()) === undefined, 60_000);
-  for (const crawler of [now, old, nearly]) crawler.disconnect();
-});
-
-it("a database that is nowhere is the first alert of the command, which says whom it could ask", async () => {
+it("a database that cannot be reached is the first alert of the command, which says whom it could ask", async () => {
   const nowhere = ["--database-url", "postgresql://nobody@127.0.0.1:9/nothing"];
-  const elsewhere = temporaryFolder("nearcrawl-nowhere-");
-  const { code, out } = await inProcess(commandNamed("alerts"), ["--home", elsewhere, ...nowhere]);
+  const { code, out } = await alertsCommand("--home", temporaryFolder("nearcrawl-nowhere-"), ...nowhere);
 
   expect(code).toBe(4);
   expect(out).toMatch(/^critical .*The database does not answer \(ECONNREFUSED\), since /m);
   expect(out).toContain("no coordinator is known here to ask (--coordinator URL)");
 });
 
-it("a coordinator whose /ready says no for what is no alert is one of the command all the same", async () => {
-  const fault = {
-    code: "migrations-missing",
-    words: "1 migration is missing",
-    since: null,
-    isInTheWay: true,
-  };
-  const older = createServer((_request, response) => {
-    response.writeHead(503, { "content-type": "application/json" });
-    response.end(JSON.stringify({ ready: false, faults: [fault] }));
-  }).listen(0, "127.0.0.1");
-  await once(older, "listening");
-  const url = `http://127.0.0.1:${(older.address() as AddressInfo).port}`;
+const notReady = {
+  ready: false,
+  faults: [{ code: "migrations-missing", words: "1 migration is missing", since: null, isInTheWay: true }],
+};
 
-  const { code, out } = await inProcess(commandNamed("alerts"), [
-    "--home",
-    home,
-    "--coordinator",
-    url,
-    "--json",
-  ]);
-  older.closeAllConnections();
-  older.close();
+it.each<readonly [string, RequestListener, string]>([
+  [
+    "is not ready for a reason that is no alert",
+    (_request, response) => void response.writeHead(503, json).end(JSON.stringify(notReady)),
+    "is not ready: 1 migration is missing.",
+  ],
+  ["accepts connections and says nothing", () => {}, "runs and does not answer: no answer within 2.5 s."],
+])("a coordinator that %s is an alert of the command", async (_, listener, words) => {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  expect([code, (JSON.parse(out) as AlertList).alerts.map(({ words }) => words)]).toEqual([
+  const { code, out } = await alertsCommand("--home", home, "--coordinator", url, "--json");
+  server.closeAllConnections();
+  server.close();
+
+  const { alerts: listed } = JSON.parse(out) as AlertList;
+  expect([code, listed.find(({ name }) => name === "coordinator-silent")?.words]).toEqual([
     4,
-    expect.arrayContaining([`The coordinator at ${url} is not ready: 1 migration is missing.`]),
+    `The coordinator at ${url} ${words}`,
   ]);
 });
 
-it("a coordinator that takes connections and says nothing is an alert of the command, which waits for it no longer", async () => {
-  const mute = createServer(() => {}).listen(0, "127.0.0.1");
-  await once(mute, "listening");
-  const url = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
-
-  const { code, out } = await inProcess(commandNamed("alerts"), [
-    "--home",
-    home,
-    "--coordinator",
-    url,
-    "--json",
-  ]);
-  mute.closeAllConnections();
-  mute.close();
-
-  expect(code).toBe(4);
-  expect((JSON.parse(out) as AlertList).alerts[0]).toMatchObject({
-    name: "coordinator-silent",
-    severity: "critical",
-    words: `The coordinator at ${url} runs and does not answer: no answer within 2.5 s.`,
-  });
-});
-
-it("a job that fails whenever it runs is named with what it said, until it runs well", {
-  timeout: 30_000,
-}, async () => {
-  await database.pool.query("alter table link_outbox rename to link_outbox_away");
-  try {
-    await until(async () => names(await alerts()).includes("job-failing"), 15_000);
-    const told = (await alerts()).alerts.find(({ name }) => name === "job-failing")!;
-    const ready = JSON.parse((await ask("/ready", "")).text);
-
-    expect(told.words).toMatch(/apply-links \(\d+ times: relation "link_outbox" does not exist, 42P01\)/);
-    // Whoever balances is told that it works, and nothing of tables.
-    expect(ready).toMatchObject({ ready: true, faults: [{ code: "job-failing", isInTheWay: false }] });
-    expect(JSON.stringify(ready)).not.toContain("link_outbox");
-  } finally {
-    await database.pool.query("alter table link_outbox_away rename to link_outbox");
-  }
-  await until(async () => !names(await alerts()).includes("job-failing"), 15_000);
-});
-
-it("a coordinator with a certificate of its own, whose key is the pinned one, is asked; with another one it is an alert", async () => {
+it("the command asks a coordinator with its own certificate only if its key is the pinned one", async () => {
   const { key, certificate, remove } = makeCertificate("coordinator.example");
   const server = createSecureServer({ key, cert: certificate }, (_request, response) => {
     response.setHeader("content-type", "application/json").end(JSON.stringify({ faults: [], alerts: [] }));

@@ -3,7 +3,7 @@ import { limitCodes } from "#coordinator/tell/overview/queue-api";
 import { verdictOf } from "#coordinator/tell/overview/queue-words";
 import { limitText, RunLimits } from "#ops/cli/up/follow-run";
 
-it("names what is in the way of the most hosts", () => {
+it("the verdict names what limits most hosts", () => {
   expect(verdictOf([])).toEqual({ limitedBy: "nothing-due", hosts: 0, words: "nothing is due" });
   expect(
     verdictOf([
@@ -17,14 +17,14 @@ it("names what is in the way of the most hosts", () => {
   );
 });
 
-it("names of several as frequent ones the one that can be helped", () => {
+it("of equal limits the verdict names the one that can be helped", () => {
   const all = limitCodes.filter((limit) => limit !== "nothing-due").map((limit) => ({ limit, hosts: 5 }));
 
   expect(verdictOf(all.toReversed()).limitedBy).toBe("no-delegation");
   expect(verdictOf(all.toReversed().slice(0, 4)).limitedBy).toBe("slow-answers");
 });
 
-it("tells of a run what limited it most of the time, as it was at its worst", () => {
+it("a run's limit is what limited it most of the time, with its worst count", () => {
   const limits = new RunLimits();
   expect(limits.most()).toBeNull();
   for (const hosts of [1, 3, 2]) limits.add(verdictOf([{ limit: "crawl-delay", hosts }]));

@@ -1,11 +1,11 @@
-/** Alerts reach people: by HTTP to a receiver that checks signatures, by SMTP to a server, over the database that says what was told. */
+/** Alert delivery: webhooks to a receiver that checks signatures, mail to an SMTP server, and the database that stores what was sent. */
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Pool } from "pg";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AlertFacts, CrawlerFacts } from "#coordinator/tell/overview/alert-facts";
+import type { AlertFacts } from "#coordinator/tell/overview/alert-facts";
 import { alertsOf } from "#coordinator/tell/overview/alert-rules";
 import { alertsSettings, type EmailSettings } from "#coordinator/tell/overview/alerts/alert-settings";
 import { channelStates, createAlertStore, notedAlerts } from "#coordinator/tell/overview/alerts/alert-store";
@@ -21,6 +21,7 @@ import { createNameResolver } from "#core/name-resolver";
 import { makeCertificate } from "../../migrating-crawler/support/secure-origin.ts";
 import { testDatabase } from "../../support/database.ts";
 import { forThisFile } from "../../support/for-this-file.ts";
+import { athens, hourMs, nowMs, well, withOwn } from "../alert-world.ts";
 
 const secret = randomBytes(32);
 const resolver = createNameResolver({ servers: [] });
@@ -65,30 +66,20 @@ beforeEach(async () => {
   await database.pool.query("truncate alert_state, alert_channel");
 });
 
-const hook = (
-  changed: {
-    readonly key?: Buffer;
-    readonly at?: string;
-    readonly allowed?: boolean;
-    readonly timeoutMs?: number;
-  } = {},
-) =>
-  webhookChannel(
-    {
-      name: "pager",
-      url: changed.at ?? url,
-      least: "warning",
-      allowSpecialPurpose: changed.allowed ?? ["127.0.0.0/8"],
-    },
-    changed.key ?? secret,
-    {
-      resolver,
-      pages,
-      userAgent: "Nearcrawl/test",
-      now: () => new Date(),
-      timeoutMs: changed.timeoutMs ?? 10_000,
-    },
-  );
+const hook = ({
+  key = secret,
+  at = url,
+  allowed = ["127.0.0.0/8"],
+  timeoutMs = 10_000,
+}: {
+  readonly key?: Buffer;
+  readonly at?: string;
+  readonly allowed?: boolean | string[];
+  readonly timeoutMs?: number;
+} = {}) =>
+  webhookChannel({ name: "pager", url: at, least: "warning", allowSpecialPurpose: allowed }, key, {
+    ...{ resolver, pages, userAgent: "Nearcrawl/test", now: () => new Date(), timeoutMs },
+  });
 
 const message: AlertMessage = {
   id: "msg_1",
@@ -105,7 +96,7 @@ const message: AlertMessage = {
 it.each([
   ["mail.example.org", false],
   ["127.0.0.1", true],
-])("mail without TLS goes to this machine alone: %s", (host, isTaken) => {
+])("mail without TLS is accepted only for this machine: %s", (host, isTaken) => {
   const email = {
     host,
     tls: "none",
@@ -117,7 +108,7 @@ it.each([
 });
 
 describe("a webhook", () => {
-  it("gets who, what, since when and what to do, signed", async () => {
+  it("receives signed alerts with targets, times and the runbook", async () => {
     expect(await hook().send(message, never)).toEqual({ type: "delivered" });
 
     expect(received[0]?.body.data.alerts).toEqual([
@@ -133,38 +124,43 @@ describe("a webhook", () => {
     });
   });
 
-  it("that fails, hangs, floods or redirects has failed within its time, and redirects lead nowhere", async () => {
-    answer = (_request, response) => response.writeHead(500).end("no\nroom");
-    const failed = await hook().send(message, never);
-    answer = () => {};
-    const hung = await hook({ timeoutMs: 200 }).send(message, never);
-    answer = (_request, response) => response.writeHead(307, { location: "/other" }).end();
-    const redirected = await hook().send(message, never);
-    answer = (_request, response) => response.writeHead(410).end();
-    const gone = await hook().send(message, never);
+  it("that fails, hangs, redirects or is gone counts as failed in time, and redirects are not followed", async () => {
+    const sent = async (answering: typeof answer, timeoutMs?: number) => {
+      answer = answering;
+      return await hook(timeoutMs === undefined ? {} : { timeoutMs }).send(message, never);
+    };
+    const status =
+      (code: number, headers = {}, body = "") =>
+      (_: IncomingMessage, response: ServerResponse) =>
+        void response.writeHead(code, headers).end(body);
 
-    expect(failed).toEqual({ type: "failed", words: "status 500: no room", isFinal: false });
-    expect(hung).toEqual({ type: "failed", words: "no answer in time" });
-    expect(redirected).toEqual({ type: "failed", words: "status 307: redirects are not followed" });
-    expect(gone).toEqual({ type: "failed", words: "status 410", isFinal: true });
+    expect([
+      await sent(status(500, {}, "no\nroom")),
+      await sent(() => {}, 200),
+      await sent(status(307, { location: "/other" })),
+      await sent(status(410)),
+    ]).toEqual([
+      { type: "failed", words: "status 500: no room", isFinal: false },
+      { type: "failed", words: "no answer in time" },
+      { type: "failed", words: "status 307: redirects are not followed" },
+      { type: "failed", words: "status 410", isFinal: true },
+    ]);
     expect(received).toHaveLength(4);
   });
 
-  it("at a private address is asked only where its channel allows that", async () => {
-    const refused = await hook({ allowed: false }).send(message, never);
-    const mapped = await hook({ allowed: false, at: url.replace("127.0.0.1", "[::ffff:127.0.0.1]") }).send(
-      message,
-      never,
-    );
-    const plain = await hook({ at: "http://192.0.9.1/" }).send(message, never);
+  it.each([
+    ["a loopback address", {}, "special-purpose address (127.0.0.0/8 loopback"],
+    ["a mapped loopback address", { to: "[::ffff:127.0.0.1]" }, "special-purpose"],
+    ["a public address without https", { at: "http://192.0.9.1/" }, "without https"],
+  ])(
+    "is not sent to %s unless its channel allows that",
+    async (_, { to = "127.0.0.1", at }: { to?: string; at?: string }, words) => {
+      const refused = hook({ allowed: false, at: at ?? url.replace("127.0.0.1", to) });
 
-    expect(refused).toMatchObject({
-      words: expect.stringContaining("special-purpose address (127.0.0.0/8 loopback"),
-    });
-    expect(mapped).toMatchObject({ words: expect.stringContaining("special-purpose") });
-    expect(plain).toMatchObject({ words: expect.stringContaining("without https") });
-    expect(received).toEqual([]);
-  });
+      expect(await refused.send(message, never)).toMatchObject({ words: expect.stringContaining(words) });
+      expect(received).toEqual([]);
+    },
+  );
 });
 
 describe("e-mail", () => {
@@ -226,7 +222,7 @@ describe("e-mail", () => {
     mails = [];
   });
 
-  it("goes over checked TLS to everybody, and no name makes a header of its own", async () => {
+  it("goes over verified TLS to all recipients, and no name injects a header", async () => {
     const port = await serve({});
 
     expect(await mail(port).send(message, never)).toEqual({ type: "delivered" });
@@ -243,7 +239,7 @@ describe("e-mail", () => {
     expect(body).toContain("https://search.example/alerts#crawler-offline");
   });
 
-  it("says in the server's words what is wrong: the password, the certificate, no TLS, no answer", async () => {
+  it("reports in the server's words what is wrong: the password, the certificate, no TLS, no answer", async () => {
     const port = await serve({});
     const plain = await serve({ hideSTARTTLS: true, disabledCommands: ["STARTTLS"] });
     const silent = createServer().listen(0, "127.0.0.1");
@@ -268,26 +264,16 @@ describe("over the database", () => {
     ...{ name: "crawler-offline", severity: "warning", targets: ["berlin"] },
     ...{ words: "Offline for more than 60 minutes: berlin.", advice: "" },
   };
-  const crawler: Omit<CrawlerFacts, "lastSeenMs"> = {
-    ...{ name: "berlin", state: "offline", drainingSinceMs: null, distrusted: false, waitingResults: 0 },
-    ...{ fetches: 0, ownFailures: 0, copiedFolder: false, neverRan: false, waits: false, joinedMs: null },
-    ...{ connectedMs: null, idleWhy: null },
-  };
   const now = () => new Date();
+  const offlineCrawler = {
+    ...athens,
+    name: "berlin",
+    state: "offline",
+    lastSeenMs: nowMs - 2 * hourMs,
+  } as const;
   const facts = (isOffline: boolean): AlertFacts => ({
-    nowMs: Date.now(),
-    crawlers: [
-      { ...crawler, name: "athens", state: "online", lastSeenMs: Date.now() },
-      ...(isOffline ? [{ ...crawler, lastSeenMs: Date.now() - 7_200_000 }] : []),
-    ],
-    queue: { p95Seconds: null, unplacedSeconds: null },
-    linkOutbox: { effects: 0, ageSeconds: 0 },
-    hour: { fetches: 0, failures: { target: 0, network: 0, crawler: 0, us: 0 } },
-    day: { fetchedBytes: 0, shippedBytes: 0 },
-    figuresAtMs: null,
-    registryAppliedMs: Date.now(),
-    ...{ incidents: [], openInvitations: 0, releases: [], statedUntilMs: null, databaseMs: 1 },
-    accuracy: { samples: 0, share: null },
+    ...well,
+    crawlers: isOffline ? [athens, offlineCrawler] : [athens],
   });
   const atOnce = { digestMs: 0, againMs: 0 };
   const ports = (changed: Partial<TellPorts> = {}): TellPorts => ({
@@ -300,7 +286,7 @@ describe("over the database", () => {
   const waiting = async () =>
     (await database.pool.query("select told ->> 0 as told, tries, failure from alert_channel")).rows;
 
-  it("an alert and its end are sent once each, whoever looks and however often it is started again", async () => {
+  it("an alert and its end are sent once each, however many coordinators note and send", async () => {
     await createAlertStore(database.pool).setChannels([hook()]);
     const coordinators = Array.from({ length: 10 }, () => ports());
 
@@ -320,7 +306,7 @@ describe("over the database", () => {
     ]);
   });
 
-  it("a coordinator whose transaction began before another's claim does not claim the message, too", async () => {
+  it("a claim is not repeated by a coordinator whose transaction began before it", async () => {
     await noteAlerts(ports(), atOnce);
     const late = await database.pool.connect();
 
@@ -335,7 +321,7 @@ describe("over the database", () => {
     expect(second).toEqual([]);
   });
 
-  it("killed between sending and noting, it sends that message again, with the same id, and no other", async () => {
+  it("a message whose outcome was not stored is sent again with the same id, and no other", async () => {
     await noteAlerts(ports(), atOnce);
     const [claimed] = await createAlertStore(database.pool).claim(["pager"]);
     await hook().send(claimed!, never);
@@ -351,7 +337,7 @@ describe("over the database", () => {
     expect(await waiting()).toEqual([{ told: null, tries: 2, failure: "" }]);
   });
 
-  it("what is noted while an attempt is under way goes with the next: alone, or behind what failed", async () => {
+  it("an alert noted during an attempt is sent with the next, alone or after what failed", async () => {
     const store = createAlertStore(database.pool);
     const texts = async (outcome: Delivery) => {
       await noteAlerts(ports(), atOnce);
@@ -369,7 +355,7 @@ describe("over the database", () => {
     expect(await texts({ type: "failed", words: "status 500" })).toEqual([0, "began", "ended", null]);
   });
 
-  it("broken off by a stop, an attempt does not count", async () => {
+  it("an attempt aborted by a stop does not count", async () => {
     await noteAlerts(ports(), atOnce);
     const stopping = new AbortController();
     answer = () => stopping.abort();
@@ -378,7 +364,7 @@ describe("over the database", () => {
     expect(await waiting()).toMatchObject([{ told: expect.stringContaining("berlin"), tries: 0 }]);
   });
 
-  it("what fails is tried seven times and given up, is an alert meanwhile, and a channel that is gone gets none", async () => {
+  it("a failing message is tried seven times, raises an alert, and goes with a removed channel", async () => {
     answer = (_request, response) => response.writeHead(500).end();
     const store = createAlertStore(database.pool);
     await store.setChannels([hook()]);
@@ -400,8 +386,9 @@ describe("over the database", () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it("that the database is gone is sent without it, noted when it is back, and its end is sent", async () => {
-    const silent = alertsOf({ ...facts(false), own: silentDatabase() });
+  it("a silent database is reported without it, by the last leader alone, and its end from the database", async () => {
+    const since = { words: "the database does not answer within 1 s", sinceMs: nowMs - 60_000 };
+    const silent = alertsOf({ ...facts(false), ...withOwn({ silent: since }) });
     let found = silent;
     let ms = 0;
     let leads = true;
@@ -433,18 +420,5 @@ describe("over the database", () => {
       "Ended: database-does-not-answe",
     ]);
     expect(received[0]!.id).toBe(received[1]!.id);
-  });
-
-  const silentDatabase = () => ({
-    clock: null,
-    silent: { words: "the database does not answer within 1 s", sinceMs: Date.now() - 60_000 },
-    ...{
-      unwritable: null,
-      journal: null,
-      eventLoop: null,
-      jobs: [],
-      leaderlessSinceMs: null,
-      silentCoordinators: [],
-    },
   });
 });

@@ -1,4 +1,4 @@
-/** What people are told of alerts, turn by turn, on a clock of minutes. */
+/** What people are told of alerts, step by step, on a clock of minutes. */
 import { expect, it } from "vitest";
 import type { AlertSeverity } from "#coordinator/tell/overview/alert-facts";
 import {
@@ -21,7 +21,7 @@ const empty: SeenAlert = {
   words: "No registry is in force.",
 };
 
-/** A world that keeps what is known from one look to the next. */
+/** Keeps the states from one look to the next. */
 function telling(heard: ReadonlySet<AlertSeverity> = new Set(["critical", "warning", "info"])) {
   let states: readonly AlertState[] = [];
   return {
@@ -44,7 +44,7 @@ function telling(heard: ReadonlySet<AlertSeverity> = new Set(["critical", "warni
   };
 }
 
-it("an alert is told a minute after it began, with what began meanwhile, and its end a minute after that", () => {
+it("an alert and its end are reported after a minute each, together with what began meanwhile", () => {
   const world = telling();
 
   expect(world.look(0, [offline("berlin")])).toEqual([]);
@@ -59,7 +59,7 @@ it("an alert is told a minute after it began, with what began meanwhile, and its
   expect(world.look(5, [])).toEqual([]);
 });
 
-it("what is over within the minute is told to nobody", () => {
+it("an alert that is over within the minute is not reported", () => {
   const world = telling();
   world.look(0, [empty]);
 
@@ -68,7 +68,7 @@ it("what is over within the minute is told to nobody", () => {
   expect(world.states()).toEqual([]);
 });
 
-it("one that is back before its end was told has not ended, and holds since it began", () => {
+it("an alert that returns before its end was reported has not ended", () => {
   const world = telling();
   world.look(0, [empty]);
   world.look(1, [empty]);
@@ -79,7 +79,7 @@ it("one that is back before its end was told has not ended, and holds since it b
   expect(world.states()).toMatchObject([{ beganAt: at(0), endedAt: null, pendingSince: null }]);
 });
 
-it("one that flaps is told once in half an hour, and then only if it holds", () => {
+it("a flapping alert is reported once in half an hour", () => {
   const world = telling();
   const told: string[] = [];
   for (let minute = 0; minute < 60; minute += 1)
@@ -93,7 +93,7 @@ it("one that flaps is told once in half an hour, and then only if it holds", () 
   ]);
 });
 
-it("another crawler is told when half an hour has passed, one that came back is not", () => {
+it("an additional target is reported after half an hour, a removed one is not", () => {
   const world = telling();
   world.look(0, [offline("berlin")]);
   world.look(1, [offline("berlin")]);
@@ -105,7 +105,7 @@ it("another crawler is told when half an hour has passed, one that came back is 
   expect(world.look(91, [offline("athens")])).toEqual([]);
 });
 
-it("what is acknowledged is not told again, until it names something new or has ended and begins once more", () => {
+it("an acknowledged alert is not reported again until it names something new, or ends and begins again", () => {
   const world = telling();
   world.look(0, [offline("berlin")]);
   world.acknowledge("crawler-offline");
@@ -122,7 +122,7 @@ it("what is acknowledged is not told again, until it names something new or has 
   expect(world.look(81, [offline("berlin")])).toEqual(["crawler-offline began berlin"]);
 });
 
-it("what is muted is neither told nor said to have ended", () => {
+it("a muted alert is neither reported nor ended", () => {
   const world = telling();
   world.look(0, [offline("berlin")]);
   world.look(1, [offline("berlin")]);
@@ -134,7 +134,7 @@ it("what is muted is neither told nor said to have ended", () => {
   expect(world.look(41, [])).toEqual(["crawler-offline ended berlin"]);
 });
 
-it("what no channel is told of has neither begun nor ended for anybody", () => {
+it("an alert below every channel's severity is not reported at all", () => {
   const world = telling(new Set(["critical"]));
   world.look(0, [offline("berlin"), empty]);
 
@@ -147,7 +147,7 @@ it("what no channel is told of has neither begun nor ended for anybody", () => {
   expect(world.look(3, [])).toEqual(["registry-empty ended"]);
 });
 
-it("attempts come later and later, not all at once, and end", () => {
+it("attempts get rarer, are spread by chance, and end", () => {
   expect([0, 0.5, 1].map((chance) => nextTryMs(1, chance))).toEqual([12_000, 15_000, 18_000]);
   expect(nextTryMs(6, 0.5)).toBe(7_200_000);
   expect(nextTryMs(mostTries, 0.5)).toBeNull();
