@@ -34,7 +34,8 @@ const senderOf = formSender([crawlerPage as AnyOperation, rename as AnyOperation
 
 const sentBy = async (actor: Partial<Actor>, referer = "http://coordinator.example/crawlers/athens") => {
   runs = 0;
-  const request = { headers: { host: "coordinator.example", referer, accept: "text/html" }, ip: "192.0.2.1" };
+  const headers = { host: "coordinator.example", referer, accept: "text/html" };
+  const request = { headers, url: "/crawlers/athens/rename", ip: "192.0.2.1" };
   const who: Actor = { ...{ name: "anna", role: "staff", scopes: [], crawlers: [] }, ...actor };
   const refused = {
     ...{ operation: rename as AnyOperation, to: "/crawlers/athens/rename" },

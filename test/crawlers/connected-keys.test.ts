@@ -1,4 +1,4 @@
-/** Keys while crawlers are connected: new ones, none any more, and those for measurements only. */
+/** Keys of connected crawlers: replaced, revoked, and for measurements only. */
 import { afterEach, expect, it } from "vitest";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 const world = await forThisFile(newJoiningWorld());
 afterEach(async () => await world.reset());
 
-it("a new key comes while the crawler is connected, and the old one is good for the grace", async () => {
+it("a connected crawler gets its new key, and the old one stays valid for the grace period", async () => {
   const folder = await world.joined("athens");
   const old = folder.key;
   const { crawler, keyKept } = await world.come(folder);
@@ -22,7 +22,7 @@ it("a new key comes while the crawler is connected, and the old one is good for 
   await keyKept();
   await until(async () => (await world.keptKeys("athens")) === 2, 5000);
   await world.leave(crawler, "athens");
-  // First with the new one: to whoever comes with the old one, a new key is sent once more.
+  // The new key first, because showing the old one makes the coordinator send another.
   folder.key = given.key;
   const withNew = await world.come(folder);
   await world.leave(withNew.crawler, "athens");
@@ -39,7 +39,7 @@ it("a new key comes while the crawler is connected, and the old one is good for 
   expect(withNew.welcome).not.toBeNull();
 });
 
-it("a key of 90 days is replaced as its crawler comes; one that never arrived is sent anew", async () => {
+it("a key of 90 days is replaced when its crawler connects; one that never arrived is replaced again", async () => {
   const folder = await world.joined("athens");
   await world.rows("update crawler_key set created_at = created_at - interval '91 days'");
 
@@ -54,7 +54,7 @@ it("a key of 90 days is replaced as its crawler comes; one that never arrived is
   await world.leave(second.crawler, "athens");
 });
 
-it("whoever is shut out loses its session at once, and comes back with a new identity only", async () => {
+it("a revoked crawler loses its session at once, and returns only with a new identity", async () => {
   const folder = await world.joined("athens");
   const { refused } = await world.come(folder);
 
@@ -72,7 +72,7 @@ it("whoever is shut out loses its session at once, and comes back with a new ide
   await world.leave(again.crawler, "athens");
 });
 
-it("whoever is shut out before it has kept its key is not let in by its invitation", async () => {
+it("a crawler revoked before it stored its key is not admitted by its invitation", async () => {
   const folder = folderOf("athens", (await world.invite("athens")).secret);
   const { refused } = await world.come(folder);
 
@@ -84,9 +84,9 @@ it("whoever is shut out before it has kept its key is not let in by its invitati
   expect(back.refuse).toMatchObject({ code: "revoked", retry: false });
 });
 
-it("whoever is shut out while it arrives, and was not there to be sent away, is sent away after all", async () => {
+it("a crawler revoked while it arrives is refused after its welcome", async () => {
   const folder = await world.joined("athens");
-  // Between its key, which was good, and its welcome: nobody is told any more.
+  // Revokes it between the check of its key and its welcome, when no notification reaches it.
   await world.pool.query(`
     create function shut_out() returns trigger language plpgsql as
       'begin new.revoked_at := now(); return new; end';
@@ -99,7 +99,7 @@ it("whoever is shut out while it arrives, and was not there to be sent away, is 
   await world.pool.query("drop function shut_out cascade");
 });
 
-it("a new identity ends the session of the one before it", async () => {
+it("a new identity ends the session of the former one", async () => {
   const folder = await world.joined("athens");
   const { refused } = await world.come(folder);
   const renewed = folderOf("athens", (await world.invite("athens", { renews: true })).secret);
@@ -111,7 +111,7 @@ it("a new identity ends the session of the one before it", async () => {
   await world.leave(again.crawler, "athens");
 });
 
-it("who is killed loses its session, and hands its subnets over without waiting", async () => {
+it("a killed crawler loses its session and hands its subnets over at once", async () => {
   const folder = await world.joined("athens");
   const { refused } = await world.come(folder);
   const ports = {
@@ -130,7 +130,7 @@ it("who is killed loses its session, and hands its subnets over without waiting"
   expect(await shutOutAtOnce("berlin", ports, new Date())).toBeNull();
 });
 
-it("a crawler that may only measure is told so when it asks for work, and is given no subnet", async () => {
+it("a crawler that may only measure gets no work, with the reason", async () => {
   const folder = await world.joined("athens", { scopes: ["probe"] });
   const { crawler } = await world.come(folder);
 

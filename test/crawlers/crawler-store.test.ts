@@ -1,4 +1,4 @@
-/** The crawler registry: keys, arrivals, departures, and the distances between crawlers. */
+/** The crawler store: keys, arrivals, departures, draining, and RTTs between crawlers. */
 
 import { beforeEach, expect, test } from "vitest";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
@@ -25,7 +25,7 @@ const hello: CrawlerHello = crawlerHello.parse({
   limits: { pagesPerDay: 5000, bytesPerDay: 6_000_000_000, concurrentHosts: 7 },
 });
 
-test("a crawler keeps its number when it gets a new key, and the old key opens nothing", async () => {
+test("a crawler keeps its number with a new key, and the old key opens nothing", async () => {
   const crawlerId = await world.crawlers.register({ name: "north", keyHash: "old" });
 
   const again = await world.crawlers.register({ name: "north", keyHash: "new" });
@@ -36,7 +36,7 @@ test("a crawler keeps its number when it gets a new key, and the old key opens n
   expect(await Promise.all(shown)).toMatchObject([null, null, { crawlerId, revoked: false }]);
 });
 
-test("a revoked key is known as such, until a new one is given", async () => {
+test("a revoked crawler authenticates as revoked until it is registered again", async () => {
   const crawlerId = await world.crawlers.register({ name: "north", keyHash: "old" });
   await world.rows("update crawler set revoked_at = now()");
 
@@ -45,7 +45,7 @@ test("a revoked key is known as such, until a new one is given", async () => {
   expect(await world.crawlers.authenticate("north", "new")).toMatchObject({ crawlerId, revoked: false });
 });
 
-test("who arrives is online with what its hello says, and hears how far its spool is safe", async () => {
+test("an arriving crawler is online with the data of its hello, and learns its acknowledged sequence", async () => {
   const crawlerId = await world.crawler("north");
   const subnetId = await world.subnet("198.51.100.0", "198.51.100.255");
   const arrival = { crawlerId, hello, address: "198.51.100.1", subnetId, now: noon };
@@ -79,7 +79,7 @@ test("who arrives is online with what its hello says, and hears how far its spoo
   ]);
 });
 
-test("who leaves is offline with the reason, and a heartbeat tells when it was seen", async () => {
+test("a departed crawler is offline with the reason, and a heartbeat updates when it was seen", async () => {
   const crawlerId = await world.crawler("north");
   await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now: noon });
 
@@ -97,7 +97,7 @@ test("who leaves is offline with the reason, and a heartbeat tells when it was s
   });
 });
 
-test("at the coordinator's start nobody is online, and who was offline keeps the older reason", async () => {
+test("a coordinator's start marks everybody offline, and keeps older reasons", async () => {
   const north = await world.crawler("north");
   const south = await world.crawler("south");
   await world.crawlers.arrive({ crawlerId: north, hello, address: null, subnetId: null, now: noon });
@@ -111,7 +111,7 @@ test("at the coordinator's start nobody is online, and who was offline keeps the
   ]);
 });
 
-test("a distance between crawlers is the latest one measured; strangers are left out", async () => {
+test("the RTT between two crawlers is the latest one; unknown crawlers are ignored", async () => {
   const north = await world.crawler("north");
   const south = await world.crawler("south");
   const stranger = asCrawlerId(999);
@@ -131,7 +131,7 @@ test("a distance between crawlers is the latest one measured; strangers are left
   expect(await world.crawlers.rtts()).toEqual([{ ...measured, rttMs: 20 }]);
 });
 
-test("of a large fleet so many distances are kept of each crawler, the latest, and what says nothing new is not written", async () => {
+test("a large fleet keeps the latest RTTs per crawler, and rewrites none that has hardly changed", async () => {
   const [north, south, east, west] = await Promise.all(["north", "south", "east", "west"].map(world.crawler));
   const from = north!;
   const to = (crawler: CrawlerId | undefined, rttMs: number) =>
@@ -154,13 +154,13 @@ test("of a large fleet so many distances are kept of each crawler, the latest, a
   expect(kept).toEqual([to(south, 31), to(west, 50)]);
 });
 
-/** State, and since when it drains, as a coordinator that starts now would read it. */
+/** The states and drainings that a starting coordinator reads. */
 const standing = async () =>
   (await world.crawlers.list()).map(({ state, drainingSince }) => [state, drainingSince] as const);
 const arriveAt = async (crawlerId: CrawlerId, now: Date) =>
   await world.crawlers.arrive({ crawlerId, hello, address: null, subnetId: null, now });
 
-test("a crawler that is drained stays so when it comes again and when the coordinator starts anew", async () => {
+test("a drained crawler stays drained across its return and a restart of the coordinator", async () => {
   const north = await world.crawler("north");
   await arriveAt(north, noon);
 
@@ -175,7 +175,7 @@ test("a crawler that is drained stays so when it comes again and when the coordi
   expect(await standing()).toEqual([["offline", secondsAfterNoon(1)]]);
 });
 
-test("a crawler that is resumed works again and is to be given what is nearest to it", async () => {
+test("a resumed crawler works again and joins anew", async () => {
   const north = await world.crawler("north");
   await arriveAt(north, noon);
   await world.crawlers.hasJoined(north);
@@ -190,7 +190,7 @@ test("a crawler that is resumed works again and is to be given what is nearest t
   expect(await joiningSince()).toEqual(secondsAfterNoon(3));
 });
 
-test("who leaves for good is drained from then on, and taken back when it comes again", async () => {
+test("a crawler that leaves for good is drained, and taken back when it returns", async () => {
   const north = await world.crawler("north");
   await arriveAt(north, noon);
 
@@ -206,7 +206,7 @@ test("who leaves for good is drained from then on, and taken back when it comes 
   expect(await standing()).toEqual([["online", null]]);
 });
 
-test("what an operator drains stays drained when the crawler leaves for good and comes again", async () => {
+test("a draining by an operator survives that the crawler leaves for good and returns", async () => {
   const north = await world.crawler("north");
   await arriveAt(north, noon);
   await world.crawlers.drain("north", secondsAfterNoon(1));
@@ -217,12 +217,12 @@ test("what an operator drains stays drained when the crawler leaves for good and
   expect(await standing()).toEqual([["draining", secondsAfterNoon(1)]]);
 });
 
-test("nobody is drained or resumed by a name that no crawler has", async () => {
+test("an unknown name drains and resumes nobody", async () => {
   expect(await world.crawlers.drain("north", noon)).toBe(false);
   expect(await world.crawlers.resume("north", noon)).toBe(false);
 });
 
-test("whoever listens hears of a draining and of a resumption, and then no more", async () => {
+test("listeners hear of drainings and resumptions until they stop", async () => {
   await world.crawler("north");
   let heard = 0;
   const notices = await world.crawlers.onChange(() => {
@@ -239,7 +239,7 @@ test("whoever listens hears of a draining and of a resumption, and then no more"
   expect(heard).toBe(2);
 });
 
-test("a crawler is new until it was given what is nearest to it, and again when its subnets went to others", async () => {
+test("a crawler joins until it has its subnets, and again after they went to others", async () => {
   const north = await world.crawler("north");
   const joiningSince = async () => (await world.crawlers.list())[0]?.joiningSince;
   expect(await joiningSince()).toEqual(expect.any(Date));

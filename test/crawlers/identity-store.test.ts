@@ -1,4 +1,4 @@
-/** Invitations, keys and tickets as they are stored, and what collides. */
+/** Stored invitations, keys and tickets, also under concurrency. */
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import { distrustCrawler } from "#coordinator/crawl/trust/distrust-writes";
@@ -58,7 +58,7 @@ test("of twenty machines that show one invitation at once, one becomes the crawl
   expect(await world.rows("select from crawler")).toHaveLength(1);
 });
 
-test("an invitation is refused for what is wrong with it", async () => {
+test("an invitation is refused with the kind of its fault", async () => {
   const { secretHash, made } = await invited("athens");
   await redeemed("berlin");
   const late = redemption(secretHash, "athens", "a", secondsAfterNoon(hour));
@@ -71,7 +71,7 @@ test("an invitation is refused for what is wrong with it", async () => {
   expect(await faultOf(redemption(secretHash, "athens", "a"))).toBe("revoked");
 });
 
-test("the second of two invitations for one name finds it taken, and none is made for a name that is", async () => {
+test("of two invitations for one name the second finds it taken, and none is made for a taken name", async () => {
   const [first, second] = [await invited("athens"), await invited("athens")];
   await identities.redeem(redemption(first.secretHash, "athens", "a"));
 
@@ -80,7 +80,7 @@ test("the second of two invitations for one name finds it taken, and none is mad
   expect((await invited("berlin", { renews: true })).made).toBe("no-such-crawler");
 });
 
-test("until its key is kept the same identity may redeem it again, also late, and the key before ends", async () => {
+test("until its key is stored the same identity may redeem an invitation again, which ends the former key", async () => {
   const { secretHash } = await invited("athens", { pagesPerDay: 300 });
   const first = redemption(secretHash, "athens", "a");
   const second = redemption(secretHash, "athens", "a", secondsAfterNoon(2 * hour));
@@ -101,7 +101,7 @@ test("until its key is kept the same identity may redeem it again, also late, an
   expect(await world.rows("select granted_pages_per_day as pages from crawler")).toEqual([{ pages: 300 }]);
 });
 
-test("a renewed crawler keeps its number, loses its keys and is taken back into the fleet", async () => {
+test("a renewed crawler keeps its number, loses its keys and rejoins the fleet", async () => {
   const { crawlerId, keyHash } = await redeemed("athens");
   await identities.keyKept(crawlerId, noon);
   await createFleetKeys(world.pool).revoke("athens", noon);
@@ -117,7 +117,7 @@ test("a renewed crawler keeps its number, loses its keys and is taken back into 
   ]);
 });
 
-test("a renewed crawler that is not trusted goes on handing over", async () => {
+test("a renewed crawler that is distrusted keeps draining", async () => {
   const { crawlerId } = await redeemed("athens");
   await identities.keyKept(crawlerId, noon);
   const drain = { pagesSince: noon, mostPages: 1 };
@@ -131,7 +131,7 @@ test("a renewed crawler that is not trusted goes on handing over", async () => {
   ]);
 });
 
-test("an invitation that was redeemed opens nothing once its crawler is shut out, or another machine's", async () => {
+test("a redeemed invitation opens nothing once its crawler is revoked or renewed", async () => {
   const { secretHash } = await invited("athens");
   const again = redemption(secretHash, "athens", "a");
   await identities.redeem(again);
@@ -146,7 +146,7 @@ test("an invitation that was redeemed opens nothing once its crawler is shut out
   expect(afterTheRenewal).toBe("used");
 });
 
-test("an old key ends after the grace, counted from when the new one was kept or first shown", async () => {
+test("an old key ends after the grace period, counted from when the new one was stored or first shown", async () => {
   const keys = createFleetKeys(world.pool);
   const ends = async () =>
     (await world.rows<{ at: Date | null }>("select expires_at as at from crawler_key order by key_id"))[0]
@@ -165,7 +165,7 @@ test("an old key ends after the grace, counted from when the new one was kept or
   expect(await ends()).toEqual(secondsAfterNoon(10 + 2 * hour));
 });
 
-test("a replacement asked for after a key was made is not forgotten as that key is said to be kept", async () => {
+test("a replacement requested after a key was made stays due when that key is stored", async () => {
   const { crawlerId } = await redeemed("athens");
   await createFleetKeys(world.pool).askRotation("athens", { graceHours: 2, now: secondsAfterNoon(1) });
 
@@ -175,7 +175,7 @@ test("a replacement asked for after a key was made is not forgotten as that key 
   expect(await identities.dueRotations([crawlerId], asked)).toMatchObject([{ crawlerId, graceHours: 2 }]);
 });
 
-test("a key is due when somebody asked or it is old, not while one is under way, and not without an identity", async () => {
+test("a key is due on request or by age, but not while another is under way or without an identity", async () => {
   const { crawlerId } = await redeemed("athens");
   await identities.keyKept(crawlerId, noon);
   const bare = await world.crawler("bare");
@@ -202,7 +202,7 @@ test("a key is due when somebody asked or it is old, not while one is under way,
   expect(await due(61)).toEqual([]);
 });
 
-test("of a folder's copies that show one ticket at once, all but the last in turn are seen at the next arrival", async () => {
+test("of twenty copies that show one ticket at once, nineteen are detected at their next arrival", async () => {
   const { crawlerId } = await redeemed("athens");
   const trade = async (shown: string | null, next: string) =>
     await identities.tradeTicket({
@@ -218,7 +218,7 @@ test("of a folder's copies that show one ticket at once, all but the last in tur
   expect([letIn, shown].map((all) => all.filter((verdict) => "copied" in verdict).length)).toEqual([0, 19]);
 });
 
-test("a copy is told until the crawler has a new identity", async () => {
+test("a copied folder is reported until the crawler has a new identity", async () => {
   const { crawlerId } = await redeemed("athens");
   const seen = { crawlerId, kind: "copied-folder", words: "twice", remoteAddress: null };
   await createIncidentStore(world.pool).record({ ...seen, at: secondsAfterNoon(10) });
@@ -233,7 +233,7 @@ test("a copy is told until the crawler has a new identity", async () => {
   expect(await copiedAt()).toBeNull();
 });
 
-test("a crawler that was shut out is found among others", async () => {
+test("revoked crawlers are found among others", async () => {
   const { crawlerId } = await redeemed("athens");
 
   expect(await identities.shutOut([crawlerId])).toEqual([]);
@@ -243,7 +243,7 @@ test("a crawler that was shut out is found among others", async () => {
   expect(await createFleetKeys(world.pool).revoke("nobody", noon)).toBeNull();
 });
 
-test("a token is good until it ends or is revoked, and its name is not given twice", async () => {
+test("a token is valid until it expires or is revoked, and its name is used once", async () => {
   const tokens = createOperatorTokenStore(world.pool);
   const given = { name: "one", scopes: ["fleet-read"], createdAt: noon } as const;
 

@@ -1,4 +1,4 @@
-/** What gives a copied folder away, and what does not. Tickets are named by the welcome that brought them. */
+/** What reveals a copied folder, and what does not. Tickets are named by the welcome that issued them. */
 import { expect, test } from "vitest";
 import {
   type FolderArrival,
@@ -17,7 +17,7 @@ interface Shown {
   readonly hour?: number;
 }
 
-/** One arrival after the other, each led to ticket 1, 2, …; the verdict on the last. */
+/** Judges the arrivals in turn, which get the tickets 1, 2, …; returns the verdict on the last. */
 function after(...shown: readonly Shown[]): FolderVerdict {
   let folder = nobody;
   let verdict: FolderVerdict = { copied: "nothing was shown" };
@@ -36,36 +36,36 @@ function after(...shown: readonly Shown[]): FolderVerdict {
   return verdict;
 }
 
-test("each ticket is good for the next arrival", () => {
+test("each ticket admits the next arrival", () => {
   expect(after({ ticket: null }, { ticket: "1" }, { ticket: "2" })).toMatchObject({ movedFrom: null });
 });
 
-test("who ended before keeping the new ticket shows the one before again, however often", () => {
+test("a crawler that ended before storing its ticket may show the former one, repeatedly", () => {
   expect(after({ ticket: null }, { ticket: null })).not.toHaveProperty("copied");
   expect(after({ ticket: null }, { ticket: "1" }, { ticket: "1" }, { ticket: "1" })).not.toHaveProperty(
     "copied",
   );
 });
 
-test("the copy shows an older ticket once the original has shown a newer one", () => {
+test("a copy is revealed by an older ticket than the original has shown", () => {
   const verdict = after({ ticket: null }, { ticket: "1" }, { ticket: "2" }, { ticket: "1" });
 
   expect(verdict).toMatchObject({ copied: expect.stringContaining("ticket of an earlier session") });
 });
 
-test("the original is found out as a pair with its copy when the copy came first", () => {
+test("the original is refused when its copy came first", () => {
   const verdict = after({ ticket: null }, { ticket: "1" }, { ticket: "1" }, { ticket: "2" });
 
   expect(verdict).toMatchObject({ copied: expect.stringContaining("another folder has shown a later one") });
 });
 
-test("a folder that was copied before its first session shows no ticket", () => {
+test("a folder copied before its first session is revealed by showing no ticket", () => {
   expect(after({ ticket: null }, { ticket: "1" }, { ticket: null })).toMatchObject({
     copied: expect.stringContaining("shows no ticket"),
   });
 });
 
-test("two machines on one shared folder are told by a process that comes back after another", () => {
+test("two machines on one folder are revealed by a process that returns after another", () => {
   const verdict = after(
     { ticket: null, instanceId: "a" },
     { ticket: "1", instanceId: "b", address: "192.0.2.2" },
@@ -75,7 +75,7 @@ test("two machines on one shared folder are told by a process that comes back af
   expect(verdict).toMatchObject({ copied: expect.stringContaining("192.0.2.2") });
 });
 
-test("one process that comes again and again, from wherever, is one", () => {
+test("one process that returns from several addresses is no copy", () => {
   const verdict = after(
     { ticket: null, instanceId: "a" },
     { ticket: "1", instanceId: "a", address: "192.0.2.2" },
@@ -86,7 +86,7 @@ test("one process that comes again and again, from wherever, is one", () => {
   expect(verdict).toMatchObject({ movedFrom: "192.0.2.1", alternates: false });
 });
 
-test("new processes that go back and forth between two addresses within a day are told", () => {
+test("new processes that alternate between two addresses within a day are reported", () => {
   const turns = (address: string, hours: number) =>
     after(
       { ticket: null },
@@ -97,6 +97,6 @@ test("new processes that go back and forth between two addresses within a day ar
 
   expect(turns("192.0.2.2", 1)).toMatchObject({ alternates: true });
   expect(turns("192.0.2.2", 10)).toMatchObject({ alternates: false });
-  // One line that has both kinds of address.
+  // One connection with both kinds of address.
   expect(turns("2001:db8::2", 1)).toMatchObject({ alternates: false });
 });

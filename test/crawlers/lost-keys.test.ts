@@ -1,4 +1,4 @@
-/** Keys that were sent and never said to have arrived: no crash on the way locks a crawler out, none stays for ever. */
+/** Keys without confirmation: no crash locks a crawler out, and no such key stays valid forever. */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import type { CrawlerId } from "#core/ids";
@@ -45,7 +45,7 @@ const endOf = async (keyHash: string) =>
 const isDue = async (crawlerId: CrawlerId, now: Date, resendMs = 60_000) =>
   (await identities.dueRotations([crawlerId], { maxAgeDays: 90, resendMs, now })).length === 1;
 
-test("an invitation that was redeemed and whose key was never kept opens nothing after three days", async () => {
+test("a redeemed invitation whose key was never stored opens nothing after three days", async () => {
   const { redeem } = await joining();
   const stateAt = async (now: Date) => (await invitations.list(now))[0]?.state;
 
@@ -57,7 +57,7 @@ test("an invitation that was redeemed and whose key was never kept opens nothing
   expect([await stateAt(hours(71)), await stateAt(days(3))]).toEqual(["joining", "expired"]);
 });
 
-test("a connected crawler that never said that it has its first key is sent another one, but not at once", async () => {
+test("a connected crawler that never confirmed its first key is sent another one, after a while", async () => {
   const { crawlerId } = await joining();
 
   expect(await isDue(crawlerId, new Date(start.getTime() + 59_000), 0)).toBe(false);
@@ -68,7 +68,7 @@ test("a connected crawler that never said that it has its first key is sent anot
   expect(await isDue(crawlerId, hours(2))).toBe(false);
 });
 
-test("a key that was sent and not said to be kept is good for the grace after the next was sent", async () => {
+test("an unconfirmed key stays valid for the grace period after the next was sent", async () => {
   const { crawlerId } = await joining();
   await identities.keyKept(crawlerId, start);
 
@@ -80,12 +80,12 @@ test("a key that was sent and not said to be kept is good for the grace after th
   expect([await opens("second"), await opens("third")]).toEqual([true, true]);
 });
 
-test("a key that is shown is on the disk: it stays, though a later one was sent, or said to be kept", async () => {
+test("a key that is shown stays valid, although a later one was sent or confirmed", async () => {
   const { crawlerId } = await joining();
   await identities.keyKept(crawlerId, start);
   await issue(crawlerId, "second", start);
   await issue(crawlerId, "third", hours(1));
-  // The crawler spoke of the second; the third never arrived.
+  // The crawler confirmed the second; the third never arrived.
   await identities.keyKept(crawlerId, hours(1));
 
   await show("second", hours(2));
@@ -97,7 +97,7 @@ test("a key that is shown is on the disk: it stays, though a later one was sent,
   expect(await endOf("first")).toEqual(hours(25));
 });
 
-test("a key of before, shown for the first time after a later one was used, ends all the same", async () => {
+test("an earlier key first shown after a later one was used still ends", async () => {
   const { crawlerId } = await joining();
   await identities.keyKept(crawlerId, start);
   await issue(crawlerId, "second", start);
@@ -111,7 +111,7 @@ test("a key of before, shown for the first time after a later one was used, ends
   expect(await endOf("third")).toBeNull();
 });
 
-test("keys that never arrived are forgotten once they have ended", async () => {
+test("keys that never arrived are deleted after their end", async () => {
   const { crawlerId } = await joining();
   await identities.keyKept(crawlerId, start);
   await issue(crawlerId, "second", start);

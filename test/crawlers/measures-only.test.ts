@@ -1,4 +1,4 @@
-/** A crawler whose key is for measurements alone: it is in the fleet, and nothing is its to crawl. */
+/** A crawler whose key is for measurements only. */
 import { expect, test } from "vitest";
 import { welcomeCrawler } from "#coordinator/place/balance/presence";
 import { crawlersWithoutRoom, DayBudget } from "#coordinator/place/crawlers/crawler";
@@ -8,7 +8,7 @@ import { noon } from "../support/store-world.ts";
 
 const world = await forThisFile(newFlowWorld());
 
-test("who only measures owns not even the subnet that it stands in, and is asked to take none", async () => {
+test("a crawler that only measures does not even get its own subnet, and is no candidate", async () => {
   const crawls = await world.subnet("5.1.1.0", "5.1.1.255");
   const measures = await world.subnet("5.1.2.0", "5.1.2.255");
   const north = await world.crawler("north");

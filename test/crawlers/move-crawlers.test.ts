@@ -1,4 +1,4 @@
-/** Moves as the coordinator leads them, over the real store: who may say what, and what happens when somebody is lost. */
+/** Moves led by the coordinator over the real store: who may say what, and what a lost party causes. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { Mover } from "#coordinator/place/crawlers/move-crawlers";
 import { createMoveStore } from "#coordinator/place/crawlers/move-store";
@@ -115,7 +115,7 @@ describe("a move", () => {
     expect(await keyOf("athens")).toBe(athens.publicKey);
   });
 
-  it("takes no word of another crawler, nor one out of turn, nor a part that nobody asked for", async () => {
+  it("ignores other crawlers, messages out of turn, and unrequested parts", async () => {
     const stranger = await party("delos");
     const moveId = await sending();
     const before = sent.length;
@@ -130,7 +130,7 @@ describe("a move", () => {
   });
 
   it.each(["athens", "sparta"])(
-    "fails when %s is lost before it is decided, and the other one is told",
+    "fails when %s is lost before the commit, and the other one is told",
     async (lost) => {
       const moveId = await sending();
 
@@ -142,7 +142,7 @@ describe("a move", () => {
     },
   );
 
-  it("fails when nothing happens for too long, and when the coordinator is started anew", async () => {
+  it("fails when nothing happens for too long, and when the coordinator restarts", async () => {
     const first = await sending();
     now = new Date(now.getTime() + 61_000);
     await mover.review();
@@ -153,7 +153,7 @@ describe("a move", () => {
     expect(await stepOf(second)).toBe("failed");
   });
 
-  it("is decided or fails, never both: twenty times the crawler comes back while it is decided", async () => {
+  it("is committed or fails, never both, when the crawler returns during the commit (20 times)", async () => {
     for (let round = 0; round < 20; round++) {
       const moveId = await sending();
       const arrival = { crawlerId: athens.id, name: "athens", publicKey: athens.publicKey };
@@ -188,7 +188,7 @@ describe("a move is refused", () => {
     expect(await moves().ask({ name: "athens", otherName: "sparta" }, now)).toBe(refusal);
   });
 
-  it("to a crawler that takes part in one already, in whichever part", async () => {
+  it("to a crawler that already takes part in another move", async () => {
     await asked();
 
     expect(await moves().ask({ name: "sparta", otherName: "athens" }, now)).toBe("moving");

@@ -1,4 +1,4 @@
-/** Codes of ends of sessions: what a crawler says, what is stored, and what people are told about it. */
+/** Codes of session ends: the words stored with each, and the advice to people. */
 import { expect, test } from "vitest";
 import { adviceOnEnd, sessionEnd } from "#coordinator/place/crawlers/sessions";
 import { decodePackedMessage } from "#protocol/codec";
@@ -12,19 +12,19 @@ test.each([
   ["awaits-key", "as it says", /nearcrawl fleet reinvite/],
   ["lost", "as it says", /ask its partner\.$/],
   ["copied-folder", "as it says", /^Two machines hold its folder/],
-] as const)("an end with the code %s has its words and its advice", (code, reason, advice) => {
+] as const)("an end with the code %s has its words and advice", (code, reason, advice) => {
   expect(sessionEnd(code, "as it says")).toEqual({ code, reason });
   expect(adviceOnEnd(code)).toMatch(advice);
 });
 
 test.each([[null], ["of-a-later-version"], ["constructor"]])(
-  "what is stored as %s gets the general advice",
+  "the stored code %s gets the general advice",
   (code) => {
     expect(adviceOnEnd(code)).toMatch(/^It connects again by itself\. If it stays away, ask its partner/);
   },
 );
 
-test("a goodbye of another version, with an unknown code or with none, ends its session by its words", () => {
+test("a goodbye with an unknown code or none ends its session by its words", () => {
   const goodbye = (code?: unknown) => ({ type: "crawler:goodbye", code, reason: "the moon is full" });
   const heard = (code?: unknown) =>
     decodePackedMessage(packedJson(JSON.stringify(goodbye(code))), new FrameReader());

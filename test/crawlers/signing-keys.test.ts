@@ -1,4 +1,4 @@
-/** Signing keys at the coordinator: announced, published, replaced, refused in words, gone with their crawler. */
+/** Signing keys at the coordinator: announced, published, replaced, refused, gone with their crawler. */
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { createFleetKeys } from "#coordinator/place/crawlers/identity-store";
@@ -58,8 +58,8 @@ async function member(name: string): Promise<{ folder: CrawlerFolder; crawlerId:
 const publishedAt = async (now: Date) =>
   (await createFleetOutside(world.pool).publicKeys(now)).map(({ publicKey }) => publicKey);
 
-describe("a signing key that is announced", () => {
-  it("is published at once, used once caches know it, and is the same again when it is announced again", async () => {
+describe("an announced signing key", () => {
+  it("is published at once, usable once caches know it, and unchanged when announced again", async () => {
     const { announce, folder } = await announcing("athens");
     const key = testIdentity();
 
@@ -75,7 +75,7 @@ describe("a signing key that is announced", () => {
     expect(await publishedAt(noon)).not.toContain(folder.identity.publicKey);
   });
 
-  it("leaves the one before it published until all that it signed is out of date, and no longer", async () => {
+  it("leaves its predecessor published until everything that it signed is out of date", async () => {
     const { announce, incidents } = await announcing("athens");
     const [old, next] = [testIdentity(), testIdentity()];
     await announce(old);
@@ -94,7 +94,7 @@ describe("a signing key that is announced", () => {
     expect(incidents).toEqual([]);
   });
 
-  it("is gone with its crawler's access, and with its identity", async () => {
+  it("is unpublished with its crawler's access, and with its identity", async () => {
     const athens = await announcing("athens");
     const berlin = await announcing("berlin");
     const [key, renewed] = [testIdentity(), testIdentity()];
@@ -111,7 +111,7 @@ describe("a signing key that is announced", () => {
 });
 
 describe("an announcement", () => {
-  it("of another crawler's key, of its identity or of anybody's is refused", async () => {
+  it("of another crawler's key or identity is refused", async () => {
     const athens = await announcing("athens");
     const berlin = await announcing("berlin");
     const key = testIdentity();
@@ -128,7 +128,7 @@ describe("an announcement", () => {
     );
   });
 
-  it("without both signatures is refused: the identity's, and that of the key itself", async () => {
+  it("needs the signatures of the identity and of the key itself", async () => {
     const { desk, crawlerId, folder, announce } = await announcing("athens");
     const [key, other] = [testIdentity(), testIdentity()];
     const good = announcement(folder.identity, key);
@@ -148,7 +148,7 @@ describe("an announcement", () => {
     expect(await publishedAt(noon)).toEqual([]);
   });
 
-  it("of a crawler whose clock is wrong is refused: it would sign for another time", async () => {
+  it("of a crawler with a wrong clock is refused", async () => {
     const { desk, crawlerId, folder } = await announcing("athens");
     const at = (seconds: number) => announcement(folder.identity, testIdentity(), later(seconds));
 
@@ -164,7 +164,7 @@ describe("an announcement", () => {
     expect(near.published).not.toBeNull();
   });
 
-  it("is one of 10,000: a few are published, the others cost no look at the database, and are counted", async () => {
+  it("is one of 10,000: a few are published, the others cost no query, and are counted", async () => {
     const { desk, crawlerId, announce, incidents, signingKeys } = await announcing("athens");
     const lookedAt = { identities: 0 };
     const identityOf = signingKeys.identityOf;
@@ -191,8 +191,8 @@ describe("an announcement", () => {
   });
 });
 
-describe("crawlers and coordinators of both ages", () => {
-  it("an older crawler is published by its identity, until some minutes after it makes signing keys", async () => {
+describe("crawlers of older and newer versions", () => {
+  it("an older crawler is published by its identity, until minutes after it makes signing keys", async () => {
     const folder = await world.joined("athens");
     const { publicKey } = folder.identity;
     const older = await world.come(folder);
@@ -213,7 +213,7 @@ describe("crawlers and coordinators of both ages", () => {
     await world.leave(back.crawler, "athens");
   });
 
-  it("one that makes them from its first day is never published by its identity", async () => {
+  it("a crawler that always made signing keys is never published by its identity", async () => {
     const folder = await world.joined("athens");
 
     const { crawler } = await world.come(folder, withSigningKeys);
@@ -224,7 +224,7 @@ describe("crawlers and coordinators of both ages", () => {
 });
 
 describe("another signing key", () => {
-  it("is asked for when it is 30 days old, and when an operator wants it, until one comes", async () => {
+  it("is requested after 30 days or by an operator, until one is announced", async () => {
     const { crawlerId, announce, signingKeys } = await announcing("athens");
     const due = async (days: number) =>
       await signingKeys.dueRenewals([crawlerId], { maxAgeDays: 30, now: later(86_400 * days) });
@@ -243,7 +243,7 @@ describe("another signing key", () => {
     expect(await due(1)).toEqual([]);
   });
 
-  it("is asked for over the connection, at once where the crawler is connected", async () => {
+  it("is requested at once from a connected crawler", async () => {
     const { folder } = await member("athens");
     const { crawler } = await world.come(folder, { ...withSigningKeys, instanceId: randomUUID() });
     const key = testIdentity();
@@ -258,7 +258,7 @@ describe("another signing key", () => {
     await world.leave(crawler, "athens");
   });
 
-  it("that is announced with nonsense ends the session in words, and nobody else's", async () => {
+  it("announced with nonsense ends this session only, with the reason", async () => {
     const { folder } = await member("athens");
     const { crawler, refused } = await world.come(folder, withSigningKeys);
     const good = announcement(folder.identity, testIdentity(), new Date());

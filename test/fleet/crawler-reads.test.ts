@@ -1,4 +1,4 @@
-/** What is kept of crawlers for the pages of the fleet: absences, budgets, who drained them, the log, failures. */
+/** What the fleet's pages read of crawlers: absences, budgets, drainings, the log, failures. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { trustList } from "#coordinator/crawl/trust/reads";
 import { grantBudget } from "#coordinator/place/crawlers/control-store";
@@ -35,7 +35,7 @@ const leave = async (crawlerId: CrawlerId, seconds: number, reason: string) =>
   await world.crawlers.leave({ crawlerId, reason, now: secondsAfterNoon(seconds) });
 
 describe("absences", () => {
-  it("are written when the crawler comes back, with its last words when its process ended", async () => {
+  it("are written when the crawler returns, with its last words if its process ended", async () => {
     const north = await world.crawler("north");
     await arrive(north, 0);
     await leave(north, 10, "three heartbeats did not come");
@@ -58,7 +58,7 @@ describe("absences", () => {
     ]);
   });
 
-  it("are kept for the last hundred", async () => {
+  it("are kept up to a hundred", async () => {
     const north = await world.crawler("north");
     await world.pool.query(
       `insert into crawler_absence (crawler_id, away_since, back_at, reason)
@@ -86,7 +86,7 @@ describe("a budget", () => {
     return [entry?.pagesPerDay, entry?.bytesPerDay];
   };
 
-  it("holds at once beside what the partner allows, and running coordinators hear of it", async () => {
+  it("takes effect at once below what the partner allows, and notifies running coordinators", async () => {
     await arrive(await world.crawler("north"), 0);
     let told = 0;
     const notices = await world.crawlers.onChange(() => {
@@ -105,7 +105,7 @@ describe("a budget", () => {
     expect(await inForce()).toEqual([300, 6_000_000_000]);
   });
 
-  it("that is raised or taken away gives no more than the partner allows", async () => {
+  it("that is raised or removed gives no more than the partner allows", async () => {
     const north = await world.crawler("north");
     await arrive(north, 0);
     await grantBudget(world.pool, "north", { pagesPerDay: 300, bytesPerDay: 1000 });
@@ -123,7 +123,7 @@ describe("a budget", () => {
     ]);
   });
 
-  it("is given to a crawler that has yet to come, and to nobody that is not there", async () => {
+  it("can be granted before the first connection, but not to an unknown crawler", async () => {
     await world.crawler("north");
 
     await grantBudget(world.pool, "north", { pagesPerDay: 300 });
@@ -137,7 +137,7 @@ describe("a budget", () => {
 describe("draining by a partner", () => {
   const draining = async () => (await fleetEntry(world.pool, "north", noon))?.draining?.askedBy ?? null;
 
-  it("is taken back by the partner", async () => {
+  it("can be resumed by the partner", async () => {
     await arrive(await world.crawler("north"), 0);
 
     await world.crawlers.drain("north", noon, "partner");
@@ -148,7 +148,7 @@ describe("draining by a partner", () => {
     expect(await draining()).toBeNull();
   });
 
-  it("takes back nothing that an operator drained or that is not trusted", async () => {
+  it("cannot be resumed when an operator drained it or it is distrusted", async () => {
     const north = await world.crawler("north");
     await arrive(north, 0);
     await world.crawlers.drain("north", noon);
@@ -169,7 +169,7 @@ describe("draining by a partner", () => {
   });
 });
 
-it("the log of a crawler has all that happened to it and no other's, the latest first, page by page", async () => {
+it("the log of a crawler has all its events and no other's, latest first, in pages", async () => {
   const [north, south] = [await world.crawler("north"), await world.crawler("south")];
   await arrive(north, 0);
   await leave(north, 10, "its link broke");
@@ -202,7 +202,7 @@ it("the log of a crawler has all that happened to it and no other's, the latest 
   ]);
 });
 
-it("failed fetches are listed with their words, and shared out by blame and crawler", async () => {
+it("failed fetches are listed with their reason, and counted by cause and crawler", async () => {
   const north = await world.delegatedHost("north", "http://a.example/1", "http://a.example/2");
   await world.rows(
     `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, blame, total_ms, wire_bytes, body_bytes, shipped_bytes)

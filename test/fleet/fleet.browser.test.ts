@@ -40,7 +40,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     return await site.open({ storageState, bypassCSP: true });
   }
 
-  it("an operator adds a partner, sees the line this once, and finds the invitation in the fleet", async () => {
+  it("an operator adds a partner, sees the command once, and finds the invitation in the fleet", async () => {
     await page.goto("/fleet");
     await page.getByRole("link", { name: "Add a partner" }).click();
     await page.getByLabel("Crawler name").fill("oslo");
@@ -60,7 +60,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     expect(await page.locator(".said").textContent()).toContain("Withdrawn: 1 invitation");
   });
 
-  it("an operator drains a crawler, sees so, and takes it back", async () => {
+  it("an operator drains a crawler, sees that, and resumes it", async () => {
     await page.goto("/crawlers/athens");
     await page.getByRole("button", { name: "Drain" }).click();
 
@@ -71,7 +71,7 @@ describe.skipIf(executable === null)("the fleet in a browser", { timeout: 90_000
     expect(await page.locator("#log td").allTextContents()).toContain("anna");
   });
 
-  it("a partner sees and steers its own crawler, and is led nowhere else", async () => {
+  it("a partner sees and controls its own crawler, without links to others", async () => {
     const own = await pageOf("partner");
     await own.goto("/crawlers/athens");
     const buttons = await own.getByRole("button").allTextContents();

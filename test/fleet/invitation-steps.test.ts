@@ -1,4 +1,4 @@
-/** How far an invitation is, step by step, and what blocks the next. */
+/** The progress of an invitation, and what blocks the next step. */
 import { expect, it } from "vitest";
 import { type InvitationFacts, invitationProgress } from "#coordinator/tell/fleet/invitation-steps";
 
@@ -53,7 +53,7 @@ it.each([
   expect(progress.isOver).toBe(false);
 });
 
-it("ends with the first page, and when nothing more can come of it", () => {
+it("ends with the first page, or when no further step is possible", () => {
   const crawling = invitationProgress({ ...running, firstPageBy: at });
   const over = [
     { ...fresh, isOpen: false, withdrawnAt: at },

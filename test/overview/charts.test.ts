@@ -1,4 +1,4 @@
-/** What charts show of the past: samples and sums as they are written, read by steps, with what changed meanwhile. */
+/** Charts: samples and sums of the past, read by steps, with marks of what changed. */
 import { beforeEach, describe, expect, it, test } from "vitest";
 import { historyText } from "#coordinator/ask/text-rendering";
 import { createChartReads, marksBetween } from "#coordinator/tell/overview/chart-reads";
@@ -38,8 +38,8 @@ const lineOf = (history: ChartHistory, chart: string, name: string) => {
   );
 };
 
-describe("samples of how the fleet stands", () => {
-  it("two coordinators make one row of five minutes, and the queue's chart shows it", async () => {
+describe("samples of the fleet", () => {
+  it("two coordinators write one row per five minutes, which the queue's chart shows", async () => {
     const first = await Promise.all([
       addGauges(world.pool, minutesAfter(-9), { "queue.politeness": 4 }),
       addGauges(world.pool, minutesAfter(-8), { "queue.politeness": 4 }),
@@ -56,7 +56,7 @@ describe("samples of how the fleet stands", () => {
     ]);
   });
 
-  it("after two weeks one an hour is left, after 400 days none", async () => {
+  it("are reduced to one an hour after two weeks, and to none after 400 days", async () => {
     for (const at of [
       daysAfter(-15),
       new Date(daysAfter(-15).getTime() + 300_000),
@@ -88,7 +88,7 @@ describe("one crawler", () => {
   const charts = async (name: string) =>
     await createChartReads(world.pool).crawlerCharts({ crawlerId: athens, name: "athens" }, range(name));
 
-  it("is shown per minute that a coordinator ran, as nothing where it did nothing, and not at all where none ran", async () => {
+  it("is shown per minute that a coordinator ran, as zero while idle, and not at all while none ran", async () => {
     await write(minutesAfter(-30), 30);
     await write(minutesAfter(-29), null);
     await write(minutesAfter(-15), null);
@@ -109,7 +109,7 @@ describe("one crawler", () => {
     expect(lineOf(history, "subnets", "subnets")).toEqual([["01-01T11:00", 3]]);
   });
 
-  it("its days stay when its quarters are let go", async () => {
+  it("keeps its days when its quarters are deleted", async () => {
     await write(daysAfter(-6), 10);
     await forgetFigures(world.pool, daysAfter(-6));
     await write(daysAfter(-5), 20);
@@ -130,7 +130,7 @@ describe("one crawler", () => {
 });
 
 describe("what changed", () => {
-  it("is in order, in words, with the page that tells more; of other crawlers nothing where one is asked for", async () => {
+  it("is listed in order with words and links, and for one crawler without other crawlers", async () => {
     await world.pool.query(
       `insert into policy_version (version, changed_at, changed_by, changes)
        values (1, $1, 'anna', '[{"name": "probe.pace", "before": null, "after": 2}, {"name": "x", "before": null, "after": 1}]')`,
@@ -161,7 +161,7 @@ describe("what changed", () => {
     expect(all.more).toBe(0);
   });
 
-  it("ten thousand crawlers that register are fifty marks and a number", async () => {
+  it("is limited to fifty marks and a count", async () => {
     await world.pool.query(
       `insert into crawler (name, created_at)
        select 'c' || n, $1::timestamptz - make_interval(secs => n) from generate_series(1, 10000) n`,
@@ -177,7 +177,7 @@ describe("what changed", () => {
 });
 
 describe("a share of samples", () => {
-  it("of fewer than thirty is none", () => {
+  it("is not shown for fewer than thirty", () => {
     expect([sampledShare(1, 1), sampledShare(29, 29), sampledShare(30, 30), sampledShare(0, 0)]).toEqual([
       "1 of 30 samples",
       "29 of 30 samples",
@@ -186,7 +186,7 @@ describe("a share of samples", () => {
     ]);
   });
 
-  it("has no point in the chart of failures where fewer than thirty fetches were made", async () => {
+  it("has no point in the chart of failures below thirty fetches", async () => {
     await world.pool.query(
       `insert into minute_figures (minute, fetches, target_failures)
        values ($1::timestamptz - interval '3 min', 29, 29), ($1::timestamptz - interval '2 min', 30, 3)`,
@@ -203,7 +203,7 @@ describe("a share of samples", () => {
   });
 });
 
-test("a terminal shows a line for each figure, and what changed", () => {
+test("a terminal shows a line per figure, and what changed", () => {
   const text = historyText(
     {
       ...{

@@ -1,4 +1,4 @@
-/** The picture on the first page: the crawlers around, and the subnets nearest to each as its dots. */
+/** The picture of the crawl: crawlers around, and their subnets as dots. */
 import { expect, it } from "vitest";
 import { crawlPicture } from "#coordinator/tell/overview/crawl-picture-page";
 
@@ -28,7 +28,7 @@ const dotsOf = (markup: string) =>
     ([, , d = ""]) => d.split("h0").length - 1,
   );
 
-it("has a dot for each subnet, of crawlers from west to east", () => {
+it("has a dot per subnet, for crawlers from west to east", () => {
   const markup = pictureOf([
     ["tokyo", 7, 139.7],
     ["berlin", 30, 13.4],
@@ -44,7 +44,7 @@ it("has a dot for each subnet, of crawlers from west to east", () => {
   expect(markup).toContain("Each dot is a subnet,");
 });
 
-it("of ten thousand crawlers with millions of subnets shows twelve wedges, and says what a dot is", () => {
+it("shows twelve wedges of ten thousand crawlers, and says how many subnets a dot is", () => {
   const markup = pictureOf(
     Array.from({ length: 10_000 }, (_, at) => [`crawler-${at}`, 100 + (at % 500), at % 180] as const),
   );
@@ -56,14 +56,14 @@ it("of ten thousand crawlers with millions of subnets shows twelve wedges, and s
   expect(markup.length).toBeLessThan(30_000);
 });
 
-it("a name from outside stays text, and short", () => {
+it("escapes and shortens names", () => {
   const markup = pictureOf([[`<b>"${"x".repeat(2000)}`, 3]]);
 
   expect(markup).not.toContain("<b>");
   expect(markup).toContain("…</text>");
 });
 
-it("of a new system says what comes next", () => {
+it("shows the next step of a new system", () => {
   const [empty, invited] = [pictureOf([]), pictureOf([["athens", 0]])];
 
   expect(empty).toMatch(/<li aria-current="step"><a href="\/fleet\/invite">/);

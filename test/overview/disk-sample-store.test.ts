@@ -1,4 +1,4 @@
-/** How fast the disk of the database fills, from samples that lie back. */
+/** How fast the disk of the database fills, from past samples. */
 import { afterEach, expect, it } from "vitest";
 import { diskFacts, sampleDisk } from "#coordinator/tell/overview/figure-store";
 import { testDatabase } from "../support/database.ts";
@@ -17,7 +17,7 @@ async function samples(...rows: readonly (readonly [hours: number, freeBytes: nu
     await database.pool.query("insert into disk_sample values ($1, 1000, $2)", [before(hours), free]);
 }
 
-it("the pace is that of the last day, from three hours on", async () => {
+it("the pace is the last day's, measured over at least three hours", async () => {
   await samples([2.9, 100e9], [0, 90e9]);
   const early = await diskFacts(database.pool, now);
   await samples([12, 100e9], [25, 500e9], [0.5, null]);
@@ -26,13 +26,13 @@ it("the pace is that of the last day, from three hours on", async () => {
   expect(await diskFacts(database.pool, now)).toEqual({ freeBytes: 90e9, lostBytesPerDay: 20e9 });
 });
 
-it("nothing is told of a disk that nobody has looked at for a while, or that is another machine's", async () => {
+it("nothing is known of a disk without recent samples, or on another machine", async () => {
   await samples([0.7, 100e9], [0.1, null]);
 
   expect(await diskFacts(database.pool, now)).toBeNull();
 });
 
-it("a sample has the size of the database and what is left of its room, and old ones go", async () => {
+it("a sample has the size of the database and its free space, and old samples are deleted", async () => {
   await samples([14 * 24 + 1, 1]);
 
   const { databaseBytes, freeBytes } = await sampleDisk(database.pool, { now, roomBytes: 50e9 });
@@ -45,11 +45,8 @@ it("a sample has the size of the database and what is left of its room, and old 
   expect(rows).toEqual([{ free: 0 }, { free: freeBytes }]);
 });
 
-it.skipIf(process.env.DATABASE_URL !== undefined)(
-  "of an embedded server the disk itself is asked",
-  async () => {
-    const { freeBytes } = await sampleDisk(database.pool, { now, roomBytes: null });
+it.skipIf(process.env.DATABASE_URL !== undefined)("an embedded server's disk is measured", async () => {
+  const { freeBytes } = await sampleDisk(database.pool, { now, roomBytes: null });
 
-    expect(freeBytes).toBeGreaterThan(0);
-  },
-);
+  expect(freeBytes).toBeGreaterThan(0);
+});

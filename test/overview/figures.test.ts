@@ -1,4 +1,4 @@
-/** Counts by the minute, as they are written and read again. */
+/** Figures by the minute, as written and read. */
 import { beforeEach, expect, it } from "vitest";
 import type { WireResult } from "#coordinator/place/crawlers/crawler";
 import { createChartReads } from "#coordinator/tell/overview/chart-reads";
@@ -43,7 +43,7 @@ async function quarters() {
   return rows;
 }
 
-it("what is counted is in its minute with the next turn, with what every crawler did in its quarter", async () => {
+it("counts are written to their minute at the next turn, and each crawler's to its quarter", async () => {
   const figures = new MinuteFigures();
   await figures.turn(store(), noon);
 
@@ -60,7 +60,7 @@ it("what is counted is in its minute with the next turn, with what every crawler
   ]);
 });
 
-it("a minute in which nothing happens is one row, as it ends", async () => {
+it("an idle minute is one row, written at its end", async () => {
   const figures = new MinuteFigures();
   const written: Date[] = [];
   const rows = async (minute: Date) => void written.push(minute);
@@ -69,7 +69,7 @@ it("a minute in which nothing happens is one row, as it ends", async () => {
   expect(written).toEqual([noon]);
 });
 
-it("two coordinators, and one that was restarted within the minute, add to the same rows", async () => {
+it("two coordinators, or one restarted within the minute, add to the same rows", async () => {
   const both = [new MinuteFigures(), new MinuteFigures()];
   for (const figures of both) {
     await figures.turn(store(), noon);
@@ -82,7 +82,7 @@ it("two coordinators, and one that was restarted within the minute, add to the s
   expect(await quarters()).toMatchObject([{ fetches: 2, wire_bytes: 2000 }]);
 });
 
-it("what could not be written is written with the next minute", async () => {
+it("counts that could not be written are written with the next minute", async () => {
   const figures = new MinuteFigures();
   await figures.turn(store(), noon);
   figures.results(batch("page"), 1);
@@ -96,7 +96,7 @@ it("what could not be written is written with the next minute", async () => {
   expect(await quarters()).toMatchObject([{ fetches: 2 }]);
 });
 
-it("results that came before, or without a lease, count as what was shipped and as nothing else", async () => {
+it("repeated results, or those without a lease, count as shipped bytes only", async () => {
   const figures = new MinuteFigures();
   await figures.turn(store(), noon);
 
@@ -116,7 +116,7 @@ const chart = async (name: "1h" | "24h" | "1y", key = "pages") => {
   return times.map((time, index) => [time.slice(5, 16), series[0]!.values[index]] as const);
 };
 
-it("a history has a point for each step, means of what was written, and gaps where nobody wrote", async () => {
+it("a history has a mean for each step, and gaps where nobody wrote", async () => {
   await world.pool.query(
     `insert into minute_figures (minute, pages, fetched_bytes, probes)
      values ($1::timestamptz - interval '2 min', 10, 1000, 4), ($1::timestamptz - interval '1 min', 20, 3000, 0),
@@ -131,7 +131,7 @@ it("a history has a point for each step, means of what was written, and gaps whe
     ["01-01T12:00", null],
   ]);
   expect((await chart("1h", "bytes")).at(-2)).toEqual(["01-01T11:59", 3000]);
-  // The ten minutes under way have nothing yet; the ones before them the two minutes.
+  // The current ten minutes are empty; the former ones hold the two minutes.
   expect((await chart("24h")).slice(-4).map(([, pages]) => pages)).toEqual([null, 90, 15, null]);
 });
 
@@ -151,7 +151,7 @@ it("minutes are kept for 90 days, quarters for 7", async () => {
   expect((await world.pool.query("select from crawler_figures")).rowCount).toBe(1);
 });
 
-it("days are the sums of their minutes, which may go; a year's points are means over the minutes that were written", async () => {
+it("days sum up their minutes, which may be deleted; a year's points are means over written minutes", async () => {
   await world.pool.query(
     `insert into minute_figures (minute, fetches, pages, fetched_bytes, probes)
      select $1::timestamptz - make_interval(days => day, mins => minute), 20, 10 + day, 1000, 4

@@ -1,4 +1,4 @@
-/** Streams of live events end in time, by a clock that the test turns. */
+/** Streams of live events, by fake timers. */
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, expect, it, vi } from "vitest";
@@ -6,7 +6,7 @@ import { LiveEvents } from "#coordinator/tell/overview/routes";
 
 afterEach(() => void vi.useRealTimers());
 
-it("lets a listener go after five minutes: whoever comes back is asked again who it is", () => {
+it("ends a stream after five minutes, so that the listener is authorised again", () => {
   vi.useFakeTimers();
   const events = new LiveEvents(
     async () => ({}),
@@ -22,7 +22,7 @@ it("lets a listener go after five minutes: whoever comes back is asked again who
   expect([before, response.writableEnded]).toEqual([false, true]);
 });
 
-it("gives who comes later what the last tick made, and makes nothing for it", async () => {
+it("sends later listeners the last rendering, without another one", async () => {
   let made = 0;
   const events = new LiveEvents(
     async () => {

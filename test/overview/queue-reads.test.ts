@@ -1,4 +1,4 @@
-/** What waits and for what: one host for each reason, due one minute longer than the one before. */
+/** The queue: one host for each reason, each due one minute longer than the former one. */
 
 import { beforeAll, describe, expect, it } from "vitest";
 import { crawlTotals } from "#coordinator/tell/overview/overview-reads";
@@ -57,7 +57,7 @@ async function inTheWay(): Promise<void> {
 
 const all = { reason: null, most: 100 };
 
-it("each host is counted under the first thing in its way, and the longest waiting stand first", async () => {
+it("each host has the first reason that applies, and the longest waiting come first", async () => {
   const hosts = await longestWaiting(world.pool, all, noon);
 
   expect(hosts.map(({ host, reason }) => [host, reason])).toEqual(
@@ -76,7 +76,7 @@ it("each host is counted under the first thing in its way, and the longest waiti
   ]);
 });
 
-it("a host that asks to be paid waits for nothing while it rests", async () => {
+it("a host that asks for payment does not wait while it rests", async () => {
   const resting = async (payments: number | null) => {
     await world.pool.query("update frontier_host set payments_asked = $1 where host = 's5.example'", [
       payments,
@@ -87,7 +87,7 @@ it("a host that asks to be paid waits for nothing while it rests", async () => {
   expect([await resting(5), await resting(4), await resting(null)]).toEqual([false, true, true]);
 });
 
-it("what was left out at the bounds of hosts is told, those first of which most was", async () => {
+it("skipped URLs are counted by host, most first", async () => {
   expect(await leftOutUrls(world.pool, 10)).toEqual({
     urls: 0,
     hosts: 0,
@@ -110,7 +110,7 @@ it("what was left out at the bounds of hosts is told, those first of which most 
   });
 });
 
-it("ages are told for all and for each reason", async () => {
+it("ages are given for all hosts and for each reason", async () => {
   const ages = await queueAges(world.pool, noon);
 
   expect(ages).toMatchObject({
@@ -125,7 +125,7 @@ it("ages are told for all and for each reason", async () => {
   );
 });
 
-it("the verdict counts hosts that rest by what makes them rest", async () => {
+it("the verdict counts resting hosts by what makes them rest", async () => {
   await world.pool.query(
     `update frontier_host set not_before = '2030-01-01T12:00:20Z', crawl_delay_ms = 30000
      where host in ('s5.example', 's6.example', 's7.example')`,
@@ -145,7 +145,7 @@ it("the verdict counts hosts that rest by what makes them rest", async () => {
 });
 
 // Issue 41: 4,000 hosts without an address yet, 20,000 due URLs, and "nothing waits".
-it("hosts that have no address yet wait for one, and are what the crawl is limited by", async () => {
+it("hosts without an address wait for one, and limit the crawl", async () => {
   const many = Array.from({ length: 20 }, (_, index) => `http://unasked${index}.example/`);
   await world.frontier.admit(seeds(...many), scope, secondsAfterNoon(-30));
 
@@ -170,14 +170,14 @@ it("hosts that have no address yet wait for one, and are what the crawl is limit
   expect(hosts.map(({ host }) => host)).toHaveLength(20);
 });
 
-it("a list of one reason has no other, and is bounded", async () => {
+it("a list of one reason has no other, and is limited", async () => {
   expect(await longestWaiting(world.pool, { reason: "politeness", most: 5 }, noon)).toMatchObject([
     { host: "s5.example", notBefore: "2030-01-01T12:00:20.000Z", crawler: "politeness" },
   ]);
   expect(await longestWaiting(world.pool, { reason: null, most: 2 }, noon)).toHaveLength(2);
 });
 
-it("what is leased, not due yet, or opted out does not wait", async () => {
+it("hosts that are leased, not due, or opted out do not wait", async () => {
   const at = secondsAfterNoon(-8 * 60);
   expect(await queueAges(world.pool, at)).toMatchObject({ hosts: 1 });
 
@@ -191,7 +191,7 @@ it("what is leased, not due yet, or opted out does not wait", async () => {
 });
 
 describe("large tables", () => {
-  it("are told from a part, and say so; what waits longest is exact all the same", async () => {
+  it("are sampled, and say so; the longest wait is exact", async () => {
     const many = Array.from({ length: 3000 }, (_, index) => `http://h${index}.example/`);
     await world.frontier.admit(seeds(...many), scope, noon);
     await world.pool.query(
@@ -215,7 +215,7 @@ describe("large tables", () => {
   });
 });
 
-it("a host behind a bot gate waits for nothing while it rests, and is told beside those that wait", async () => {
+it("a host behind a bot gate does not wait while it rests, and is listed apart", async () => {
   const day = 86_400_000;
   const [since, nextTry] = [new Date(noon.getTime() - 3 * day), new Date(noon.getTime() + day)];
   const challenged = async (host: string, provider: string, at: Date, notBefore: Date) =>

@@ -1,4 +1,4 @@
-/** /ready over servers that answer and cannot write: really full, refused by the system, read-only, and asleep. */
+/** /ready over servers that answer and cannot write (full, refused by the system, read-only), or stand still. */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ const home = join(disk, "home");
 const filler = join(disk, "filler");
 const diskBytes = 400 * 1024 * 1024;
 
-/** A disk of its own, which can be filled; not where this process may not mount one. */
+/** A disk that can be filled; absent where this process may not mount one. */
 const hasDisk = await mountDisk();
 let url: string;
 let database: Database;
@@ -57,7 +57,7 @@ afterEach(async () => {
   for (const watch of watches.splice(0)) await watch.close();
 });
 
-it("tells of connections that are used up in one alert, not of a silent or unwritable database", async () => {
+it("used-up connections are one alert, not a silent or unwritable database", async () => {
   await database.pool.query("create role few login connection limit 2");
   const limited = url.replace("user=nearcrawl", "user=few");
   const others = createPool(limited, 2);
@@ -90,7 +90,7 @@ function newWatch(nowMs = clock.nowMs): DatabaseWatch {
   return watch;
 }
 
-/** As whoever asks it over HTTP is told. */
+/** The answer over HTTP. */
 async function ready(watch = newWatch()) {
   const health = new OwnHealth({ database: watch, ...clock });
   const server = webServer(database, { health, live: () => ({ ...liveState, treeGeneration: null }) });
@@ -106,7 +106,7 @@ async function ready(watch = newWatch()) {
   };
 }
 
-/** What takes longer than anybody waits is not known at that look, but at a later one. */
+/** Asks until these faults are known, because a slow one may only be seen by a later check. */
 async function told(watch: DatabaseWatch, ...codes: readonly string[]) {
   let answer = await ready(watch);
   await until(async () => {
@@ -123,7 +123,7 @@ const notReady = (code: string, words: string) => ({
   faults: [{ code, words, isInTheWay: true, since: expect.stringMatching(/^\d{4}-.*Z$/) }],
 });
 
-/** Its log has begun a file, in which there is room. */
+/** Its log has just begun a file with room left. */
 async function fillDisk(): Promise<void> {
   await database.pool.query("select pg_switch_wal()");
   await database.pool.query("checkpoint");
@@ -131,7 +131,7 @@ async function fillDisk(): Promise<void> {
   writeFileSync(filler, Buffer.alloc(bavail * bsize));
 }
 
-/** Whoever fails meanwhile says so again; of those within a second the first is heard. */
+/** Repeats the failure, because of several within a second only the first counts. */
 async function untilUnwritable(watch: DatabaseWatch, failure: unknown): Promise<void> {
   await until(() => {
     watch.note(failure);
@@ -146,7 +146,7 @@ const backendsOf = async () => {
   return rows.map(({ pid }) => pid);
 };
 
-it("a server that can write is ready, and asking leaves nothing behind", async () => {
+it("a writable server is ready, and the check leaves nothing behind", async () => {
   const relations = async () => (await database.pool.query("select count(*)::int as n from pg_class")).rows;
   const before = await relations();
 
@@ -154,7 +154,7 @@ it("a server that can write is ready, and asking leaves nothing behind", async (
   expect(await relations()).toEqual(before);
 });
 
-it.runIf(hasDisk)("one whose disk is full is not, and says so, until there is room again", async () => {
+it.runIf(hasDisk)("a server with a full disk is not ready until space is free", async () => {
   const watch = newWatch();
   await fillDisk();
 
@@ -167,37 +167,33 @@ it.runIf(hasDisk)("one whose disk is full is not, and says so, until there is ro
   expect(await ready(watch)).toMatchObject(isReady);
 });
 
-it.runIf(hasDisk)(
-  "the first write that fails on a full disk is an alert under its own name at once",
-  async () => {
-    const watch = newWatch();
-    await watch.look();
-    const filler = join(disk, "filler");
-    const { bavail, bsize } = statfsSync(disk);
-    writeFileSync(filler, Buffer.alloc(bavail * bsize));
+it.runIf(hasDisk)("the first failed write on a full disk is an alert at once", async () => {
+  const watch = newWatch();
+  await watch.look();
+  const filler = join(disk, "filler");
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(filler, Buffer.alloc(bavail * bsize));
 
-    // By its own clock it would look again in ten seconds, or half a minute.
-    const failure = await database.pool
-      .query("create table filled as select repeat('x', 1000) as x from generate_series(1, 5000)")
-      .catch((error: unknown) => error);
-    await untilUnwritable(watch, failure);
-    const told = new OwnHealth({ database: watch, ...clock }).alerts();
-    await rm(filler);
+  const failure = await database.pool
+    .query("create table filled as select repeat('x', 1000) as x from generate_series(1, 5000)")
+    .catch((error: unknown) => error);
+  await untilUnwritable(watch, failure);
+  const told = new OwnHealth({ database: watch, ...clock }).alerts();
+  await rm(filler);
 
-    expect((failure as { code?: string }).code).toBe("53100");
-    expect(told.map(({ name }) => name)).toEqual(["database-cannot-write"]);
-    await watch.look();
-    expect(watch.state.unwritable).toBeNull();
-  },
-);
+  expect((failure as { code?: string }).code).toBe("53100");
+  expect(told.map(({ name }) => name)).toEqual(["database-cannot-write"]);
+  await watch.look();
+  expect(watch.state.unwritable).toBeNull();
+});
 
-it.runIf(process.platform === "linux")("one whose files the system does not let grow is not", async () => {
+it.runIf(process.platform === "linux")("a server whose files may not grow is not writable", async () => {
   const watch = newWatch();
   await watch.look();
   const pids = await backendsOf();
-  // Its log begins a file: what is written to that stays below the limit.
+  // Writes to a new file of its log stay below the limit.
   await database.pool.query("select pg_switch_wal()");
-  // As the server's own user, which may do so without being root.
+  // As the server's own user, which needs no root.
   const { uid, gid } = statSync(`/proc/${pids[0]!}`);
   for (const pid of pids) await run("prlimit", ["--pid", String(pid), "--fsize=65536:"], { uid, gid });
   await untilUnwritable(watch, Object.assign(new Error("could not extend file"), { code: "58030" }));
@@ -207,7 +203,7 @@ it.runIf(process.platform === "linux")("one whose files the system does not let 
   );
 });
 
-it("one that is read-only, such as a standby, is not", async () => {
+it("a read-only server, such as a standby, is not ready", async () => {
   await database.pool.query("alter database nearcrawl set default_transaction_read_only = on");
   const answer = await ready();
   await database.pool.query("set default_transaction_read_only = off");
@@ -218,7 +214,7 @@ it("one that is read-only, such as a standby, is not", async () => {
   );
 });
 
-it("one that stands still is told within two seconds, however often it is asked, and is well when it goes on", async () => {
+it("a server that stands still is reported in bounded time until it resumes", async () => {
   const watch = newWatch();
   await watch.look();
   const all = await stopServer();
@@ -230,7 +226,7 @@ it("one that stands still is told within two seconds, however often it is asked,
     expect(answer).toMatchObject(
       notReady("database-does-not-answer", "the database does not answer within 1 s"),
     );
-    // 1.5 s, and what a busy machine adds; without a bound it would wait for the server.
+    // 1.5 s and what a busy machine adds; without a bound it would wait for the server.
     expect(answer.tookMs).toBeLessThan(10_000);
   }
   await until(async () => (await watch.look()).silent === null, 10_000);
@@ -246,7 +242,7 @@ async function stopServer(): Promise<number[]> {
   return all;
 }
 
-it("one whose other connections all wait is asked on its own", async () => {
+it("the check has a connection of its own", async () => {
   const busy = [1, 2].map(async () => await database.pool.connect());
   const waiting = database.pool.query("select 1");
   const { tookMs, ...answer } = await ready();
@@ -254,11 +250,11 @@ it("one whose other connections all wait is asked on its own", async () => {
   await waiting;
 
   expect(answer).toMatchObject(isReady);
-  // Without a connection of its own it would wait for ever.
+  // Without a connection of its own it would wait forever.
   expect(tookMs).toBeLessThan(10_000);
 });
 
-it("is looked at every ten seconds, however often it is asked", async () => {
+it("writing is checked every ten seconds at most", async () => {
   let nowMs = 0;
   const watch = newWatch(() => nowMs);
   const tables = async () => {
@@ -271,14 +267,14 @@ it("is looked at every ten seconds, however often it is asked", async () => {
     nowMs = atMs;
     const before = await tables();
     await watch.look();
-    // Its own number, and those of what was written in between.
+    // The query itself takes one number.
     return (await tables()) - before > 1;
   };
 
   expect([await written(0), await written(9_999), await written(10_001)]).toEqual([true, false, true]);
 });
 
-it("a connection that others have lost is no silence while the database answers", async () => {
+it("a lost connection is no silence while the database answers", async () => {
   const watch = newWatch();
   const lost = Object.assign(new Error("terminating connection"), { code: "57P01" });
   await watch.look();
@@ -291,7 +287,7 @@ it("a connection that others have lost is no silence while the database answers"
   expect((await watch.look()).silent).toBeNull();
 });
 
-it("a connection that was lost is another one at the next look", async () => {
+it("a lost connection is replaced at the next check", async () => {
   const watch = newWatch();
   await watch.look();
   for (const pid of await backendsOf()) await database.pool.query("select pg_terminate_backend($1)", [pid]);
@@ -302,17 +298,17 @@ it("a connection that was lost is another one at the next look", async () => {
 });
 
 it.runIf(hasDisk)(
-  "a server that ended for want of room for its log is told by its disk, and comes back",
+  "a server that ended because its disk was full is reported so, and recovers",
   async () => {
     const watch = newWatch();
     await watch.look();
     await fillDisk();
-    // Each begins a file of the log; there is no room for another one.
+    // Each turn begins a file of the log, until there is no room for another.
     const ended = await (async () => {
       for (let files = 0; files < 100; files += 1)
         await database.pool.query("select pg_switch_wal(), txid_current()");
     })().catch((error: unknown) => error);
-    // What a slow disk does not say in time is not known at that look.
+    // A slow disk may only be seen by a later check.
     let state = watch.state;
     await until(async () => {
       state = await watch.look();
@@ -328,7 +324,7 @@ it.runIf(hasDisk)(
       { code: "database-does-not-answer" },
       { code: "database-cannot-write" },
     ]);
-    // It has ended for good, or its postmaster has missed that it has: whoever runs it starts it again.
+    // It has ended for good, or its postmaster has not noticed; it is started again by hand.
     await startEmbeddedPostgres(home);
     await until(async () => (await ready(watch)).status === 200, 20_000);
   },

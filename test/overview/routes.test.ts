@@ -1,4 +1,4 @@
-/** The overview and what is behind its numbers over HTTP: JSON as described, tables as CSV, readiness, metrics, size. */
+/** The overview over HTTP: JSON, CSV, readiness, metrics, and the size of the page. */
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMetrics } from "#coordinator/tell/overview/metrics";
@@ -22,8 +22,8 @@ afterAll(async () => await app?.close());
 
 const reads = () => everyRead(database.pool, () => performance.now());
 
-describe("what is behind the numbers", () => {
-  it("the figures are those of the world", async () => {
+describe("figures", () => {
+  it("are those of the seeded world", async () => {
     const overview = (await app.inject("/api/overview")).json();
 
     expect(overview.lastHour).toMatchObject({
@@ -32,15 +32,15 @@ describe("what is behind the numbers", () => {
     });
     expect(overview.accuracy).toMatchObject({ samples: 20, nearlyBest: 19, share: 0.95 });
     expect(overview.queue).toMatchObject({ hosts: 4, oldestSeconds: 60 });
-    // Five that nobody wrote, and the minute under way.
+    // Five minutes that nobody wrote, and the current one.
     expect(overview.history.charts[0].series[0].values.filter((one: unknown) => one === null)).toHaveLength(
       6,
     );
-    // How fast it is on this machine is no matter of this test.
+    // The speed of this machine does not matter here.
     expect(overview.alerts.filter(({ name }: { name: string }) => name !== "database-slow")).toEqual([]);
   });
 
-  it("what nobody can ask is refused with what can be asked", async () => {
+  it("are refused for unknown questions, with the known ones", async () => {
     const reason = await app.inject("/api/fleet/queue?reason=constructor");
 
     expect([reason.statusCode, reason.json().error.message]).toEqual([
@@ -49,7 +49,7 @@ describe("what is behind the numbers", () => {
     ]);
   });
 
-  it("tables are CSV as well", async () => {
+  it("come as CSV, too", async () => {
     const queue = await app.inject("/fleet/queue?format=csv");
     const accuracy = await app.inject("/accuracy?only=far&format=csv");
 
@@ -60,7 +60,7 @@ describe("what is behind the numbers", () => {
     );
   });
 
-  it("the tab's title counts what needs attention, so that a second screen need not be read", async () => {
+  it("are summed up in the tab's title by the number of alerts", async () => {
     const later = webServer(database, { now: () => new Date(worldNow.getTime() + 86_400_000) });
 
     const page = await later.inject("/");
@@ -85,7 +85,7 @@ describe("readiness", () => {
     return [answer.statusCode, answer.json()] as const;
   };
 
-  it("tells what is missing: migrations of the database, the tree", async () => {
+  it("names missing migrations and a missing tree", async () => {
     const old = { pendingMigrations: async () => ["0099-later"] };
     const noTree = () => ({ ...liveState, treeGeneration: null });
 
@@ -98,7 +98,7 @@ describe("readiness", () => {
     expect(reason).toContain("lacks a migration (0099-later)");
   });
 
-  it("a migrated database with its tree in memory is ready", async () => {
+  it("is given with a migrated database and its tree in memory", async () => {
     expect(await readinessReads(database.pool).pendingMigrations()).toEqual([]);
     expect(await readyWith({ live: () => ({ ...liveState, treeGeneration: 1 }) })).toEqual([
       200,
@@ -107,7 +107,7 @@ describe("readiness", () => {
   });
 });
 
-it("the gauges say what the pages say", async () => {
+it("the gauges agree with the pages", async () => {
   const metrics = createMetrics();
   await database.pool.query("update frontier_host set left_out_urls = 1240 where host = 'www.example.org'");
   const queue = await app.inject("/fleet/queue");
@@ -137,7 +137,7 @@ it("the gauges say what the pages say", async () => {
   expect(queue.body).toContain("URLs of theirs were skipped 1,240 times");
 });
 
-it("the first page stays under 60 KB on the wire with two hundred crawlers, and lists those that need a look", async () => {
+it("the first page stays under 60 KB with two hundred crawlers, those that need attention first", async () => {
   await database.pool.query(
     `insert into crawler (name, place, country, latitude, longitude, state, connected_at, last_seen_at, heartbeat)
      select 'partner-crawler-' || n, 'Some Place ' || n, 'DE', 80 - n * 0.6, n * 1.7 - 170,

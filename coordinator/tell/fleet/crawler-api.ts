@@ -1,4 +1,4 @@
-/** What the API tells of one crawler. */
+/** The API of one crawler. */
 import { z } from "zod";
 import type { IncidentEntry } from "#core/incidents";
 import { keyScopes } from "#protocol/identity";
@@ -62,7 +62,7 @@ export const absence = record("Absence", {
   lastWords: z.string().nullable().describe("How the process before ended, as it says."),
 });
 
-/** What everybody may see of its entry in the list. */
+/** Fields of its list entry that everybody may see. */
 export const shownOfEntry = {
   ...({ pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true } as const),
   ...({ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true } as const),
@@ -127,7 +127,7 @@ export const crawlerDetail = record("CrawlerDetail", {
   history: chartHistorySchema,
 });
 
-/** What the page has of it beside what operators and partners see. */
+/** The public part of its page. */
 export type CrawlerDetail = Pick<ToldOf<typeof crawlerDetail>, "crawler" | "subnets" | "peers" | "outcomes">;
 export type CrawlerActivity = ReadOf<typeof crawlerActivity>;
 export type CrawlerWork = ReadOf<typeof crawlerWork>;

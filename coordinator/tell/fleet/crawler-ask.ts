@@ -1,4 +1,4 @@
-/** One crawler: how it stands and what to do, what it does against what it may, what it has, and its past. */
+/** The page of one crawler: its state and what to do, its work against its limits, its subnets, and its past. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import {
@@ -131,7 +131,7 @@ function crawlerDocument(view: CrawlerView & { readonly history: ChartHistory },
   };
 }
 
-/** How it stands, and how its partner is reached. */
+/** Its state, and how to reach its partner. */
 function beside({ crawler: of, operation: { standing }, inside }: CrawlerView, now: Date): Html {
   const { state, since } = standing;
   const badge = stateBadge(state === "never" ? "never connected" : state);
@@ -240,7 +240,7 @@ function failureSection(
   ]);
 }
 
-/** Those who may ask about any subnet get the list that asks. */
+/** Readers who may ask about any subnet get the list with links. */
 function subnetNodes({ subnets }: CrawlerView, { actor }: PageViewer): readonly Node[] {
   if (mayDo(actor, "read")) return subnetList(subnets);
   const lines = subnets.subnets.map(
@@ -288,8 +288,6 @@ const peerTable = ({ peers }: CrawlerView, viewer: PageViewer) =>
     ],
   });
 
-// What can be done with it, by whoever looks at its page.
-
 function deedNodes(view: CrawlerView, viewer: PageViewer): readonly (Node | false)[] {
   const { crawler: of, operation, inside } = view;
   const { actor } = viewer;
@@ -298,7 +296,7 @@ function deedNodes(view: CrawlerView, viewer: PageViewer): readonly (Node | fals
   if (!isOperator && !mayDo(actor, "fleet-write", { crawler: of.name, partnersToo: true }))
     return [picture(onlyOperators(actor, "fleet-write", "Steering this crawler"))];
   const { draining } = operation;
-  // A partner takes back what it drained itself.
+  // A partner resumes only what it drained itself.
   const isHeld = draining !== null && actor.role === "partner" && draining.askedBy !== "partner";
   const identity = of.revoked ? undefined : inside?.identity;
   return [
@@ -348,7 +346,7 @@ subnets and waiting results; the crawler that ran there ceases to exist. Both mu
   ];
 }
 
-// Before a crawler is shut out: what would happen, in two ways, and the buttons for them.
+// The page before a removal: the consequences of each way, and the buttons.
 
 const preview = record("ShutOutPreview", {
   ...fleetEntrySchema.pick({ name: true, state: true, revoked: true, openLeases: true, subnets: true }).shape,
@@ -440,7 +438,7 @@ subnet that it is in.`,
 const noLeases = "It holds no leases.";
 const noSubnets = "It has no subnets.";
 
-/** To whom its subnets would go. */
+/** The crawlers that would get its subnets. */
 function handOver({ subnets, heirs }: Preview, when: string): Inline {
   if (subnets === 0) return noSubnets;
   const go = `${subnets === 1 ? "goes" : "go"} to others${when}`;

@@ -1,4 +1,4 @@
-/** What is done with one crawler: by operators, and by its partner, who may drain it and take that back. */
+/** Actions on one crawler, by operators and by its partner, who may drain and resume it. */
 import { z } from "zod";
 import type { FleetKeys } from "#core/access-types";
 import type { Actor } from "#core/actor";
@@ -76,8 +76,6 @@ export const resumeCrawler = post({
   change: ({ name }) => changed(name, "resumed", `${name} is back and gets the subnets nearest to it.`),
 });
 
-// A crawler that must go at once: no key opens anything, its leases return, its subnets go to others.
-
 const shutOut = record("ShutOut", {
   name: z.string(),
   revoked: z.boolean(),
@@ -130,8 +128,8 @@ export const killCrawler = post({
 });
 
 /**
- * Returns how many leases came back; null: there is no crawler of that name. Running coordinators end its session
- * and hand its subnets over without waiting for it.
+ * Returns how many leases came back, or null when there is no such crawler. Running coordinators end its session and hand
+ * its subnets over at once.
  */
 export async function shutOutAtOnce(
   name: string,
@@ -147,8 +145,6 @@ export async function shutOutAtOnce(
   await ports.crawlers.drain(name, now);
   return await ports.frontier.returnLeasesOf(crawlerId, now);
 }
-
-// Its keys, and whether it is trusted.
 
 export const rotateKey = post({
   ...deed("rotate"),
@@ -218,8 +214,6 @@ export const believeCrawler = post({
     return changed(name, "trust-restored", words);
   },
 });
-
-// What it may fetch, and where it runs.
 
 const asItsPartnerAllows = "At most; empty, none or null: as its partner allows.";
 

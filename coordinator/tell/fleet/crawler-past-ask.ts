@@ -1,4 +1,4 @@
-/** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and all by time. */
+/** A crawler's past, for operators and its partner: keys, releases, trust, incidents, moves, absences, and the whole log. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { bytesText, howMany, spanWords } from "#core/format";
@@ -33,7 +33,7 @@ import { trustSection } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();
 
-/** Of fifty lines each: as far back as anybody reads. */
+/** Pages of fifty lines each. */
 export const pageOfLog = z.int().min(1).max(200).optional().describe("Of the log, 50 lines each, from 1.");
 
 const crawlerLog = get({
@@ -129,7 +129,7 @@ const logTable = (
 
 const absencesShown = 10;
 
-/** Everybody sees when and why; last words come from the crawler, for operators and its partner alike. */
+/** Everybody sees when and why; the crawler's last words are for operators and its partner. */
 export function absenceSection(all: Operation["absences"]): Node | null {
   if (all.length === 0) return null;
   const older = all.slice(absencesShown);

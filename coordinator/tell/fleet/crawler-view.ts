@@ -1,4 +1,4 @@
-/** One crawler in full: what everybody may see of it, and what only operators and its partner do. */
+/** One crawler in full, with the parts that only operators and its partner see. */
 
 import { type Actor, mayDo } from "#core/actor";
 import type { IncidentStore } from "#core/incidents";
@@ -15,7 +15,7 @@ import type { FleetPorts } from "./fleet-store.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;
-  /** Null: not for this viewer. */
+  /** Null when the viewer may not see it. */
   readonly inside: Inside | null;
 }
 
@@ -28,7 +28,7 @@ interface CrawlerViewPorts {
 const incidentMs = 7 * 86_400_000;
 const incidentsShown = 20;
 
-/** Null: there is no crawler of that name. `logPage` from 1. */
+/** Returns null when there is no such crawler. `logPage` counts from 1. */
 export async function crawlerView(
   asked: { readonly name: string; readonly logPage: number; readonly actor: Actor; readonly now: Date },
   ports: CrawlerViewPorts,
@@ -78,7 +78,7 @@ async function insideOf(
 
 const another = "another crawler";
 
-/** Without the names of crawlers that are not its own and in no public list, and of the people who run the fleet. */
+/** Removes the names of unlisted crawlers that are not the partner's, and of the people who run the fleet. */
 function asPartnerSees(view: CrawlerView, actor: Actor, fleet: readonly FleetEntry[]): CrawlerView {
   const known = new Set([
     ...fleet.filter(({ identity }) => identity.isListed).map(({ name }) => name),
@@ -110,7 +110,7 @@ function asPartnerSees(view: CrawlerView, actor: Actor, fleet: readonly FleetEnt
 
 type LogLine = CrawlerLogPage["lines"][number];
 
-/** Moves are told above without others' names; who of the operators did what stays with them. */
+/** Moves are shown above without others' names; which operator acted stays private. */
 function partnersLine(line: LogLine, actor: Actor): LogLine[] {
   if (line.kind === "move") return [{ ...line, words: "took part in a move to another host" }];
   const isOthers = (line.kind === "change" || line.kind === "invitation") && line.by !== actor.name;

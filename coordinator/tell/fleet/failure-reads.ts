@@ -1,4 +1,4 @@
-/** Table page_fetch: fetches that failed, and whose fault it was. Looks at a bounded part of the latest fetches. */
+/** Table page_fetch: failed fetches and their cause, from a bounded part of the latest fetches. */
 import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
 import type { Blame, FailureLine, FailureShares } from "./fleet-api.ts";
@@ -11,10 +11,10 @@ export interface FailureQuery {
   readonly most: number;
 }
 
-/** Fetches that shares are counted over, the latest: so many took 2.7 s on two cores with twenty at work; pages wait 5 s. */
+/** The latest fetches that shares are counted over. This many took 2.7 s on two busy cores; pages wait 5 s. */
 const mostCounted = 200_000;
 
-/** The latest first, by the index of failures. The words are of the URL's last fetch, so a later one leaves none. */
+/** Latest first, by the index of failures. The words belong to the URL's last fetch, so a later fetch removes them. */
 export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureLine>(
@@ -47,7 +47,7 @@ interface ShareRow {
   since: Date;
 }
 
-/** Of all fetches since then, or of the latest 200,000 of them */
+/** Counts all fetches since then, or the latest 200,000. */
 export async function failureShares(pool: Pool, since: Date): Promise<FailureShares> {
   const rows = await shareRows(pool, since);
   return {
@@ -95,7 +95,7 @@ function blamesIn(rows: readonly ShareRow[]): Record<Blame, number> {
   return failures;
 }
 
-/** The most failures of its own first. */
+/** Crawlers with most failures of their own come first. */
 function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
   const names = [...new Set(rows.map(({ name }) => name))];
   return names
@@ -106,6 +106,6 @@ function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
     .sort((a, b) => ownFaults(b) - ownFaults(a) || a.crawler.localeCompare(b.crawler));
 }
 
-/** What operators can mend comes before what sites do. */
+/** What operators can fix weighs more than what sites do. */
 const ownFaults = ({ failures, fetches }: FailureShares["byCrawler"][number]): number =>
   (failures.crawler + failures.us + failures.network / 10 + failures.target / 100) / Math.max(1, fetches);

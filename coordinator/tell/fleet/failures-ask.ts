@@ -1,4 +1,4 @@
-/** Fetches that failed: whose fault it was, by crawler, and the latest of them with words. */
+/** Failed fetches by cause and crawler, the latest with their reason; and incidents, which were refused. */
 import { z } from "zod";
 import { leastSamples, percentText, sampledShare } from "#core/format";
 import { type IncidentEntry, incidentDays } from "#core/incidents";
@@ -159,8 +159,6 @@ const byCrawlerTable = ({ byCrawler }: FailureShares, hours: 1 | 24) =>
       ),
     ],
   });
-
-// Incidents: what was refused and why, by crawler, kind and hour.
 
 const mostIncidents = 500;
 const dayMs = 86_400_000;

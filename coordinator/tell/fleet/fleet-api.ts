@@ -1,4 +1,7 @@
-/** One crawler of the fleet: its shape in the API, and how it stands, in words. */
+/**
+ * The API of the fleet: a crawler in the list, its state in words, the list's filters and order, failures, incidents and
+ * moves.
+ */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { keyScopes } from "#protocol/identity";
@@ -96,21 +99,21 @@ export const fleetEntrySchema = record("FleetEntry", {
   draining: drainingSchema.nullable(),
   joiningSince: orNull(dateTime(), "Since when it waits to be given what is nearest to it; null: it has it."),
   trust: z.enum(trustStandings),
-  /** What its supervisor runs, and its partner's policy on releases, in words; null: no supervisor runs it. */
+  /** The release that its supervisor runs and its partner's policy on releases; null without a supervisor. */
   release: crawlerReleaseSchema.nullable(),
   incidents: z.int().describe("In the last seven days."),
   standing: stateWordsSchema,
   identity: fleetIdentitySchema.optional(),
 });
 
-/** As it is read; the API adds how it stands. */
+/** As read; the API adds the standing. */
 export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "identity"> & {
   readonly identity: FleetIdentity;
 };
 
 export type FleetIdentity = ReadOf<typeof fleetIdentitySchema>;
 
-/** What its dock runs, or what it says itself. */
+/** The version that its dock runs, or that it reports itself. */
 export function versionOf({
   release,
   softwareVersion,
@@ -118,7 +121,7 @@ export function versionOf({
   return release?.version ?? softwareVersion;
 }
 
-// How a crawler stands, in plain words: since when, why, and what there is to do about it.
+// A crawler's state in plain words: since when, why, and what to do.
 
 type StateWords = ReadOf<typeof stateWordsSchema>;
 
@@ -196,15 +199,13 @@ function drainingWords(
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-// The fleet's list as it was asked for: filtered, sorted, one page of it, with the totals of all.
-
 interface FleetView extends Pick<FleetAnswer, "totals" | "countries" | "versions" | "found" | "more"> {
   readonly crawlers: readonly FleetEntry[];
 }
 
 const fleetPageSize = 50;
 
-/** `pageSize` infinite: all of them, for CSV. */
+/** An infinite `pageSize` returns all crawlers, for CSV. */
 export function fleetView(
   fleet: readonly FleetEntry[],
   query: FleetQuery,
@@ -245,7 +246,7 @@ const trustOrder = {
   trusted: 5,
 } as const;
 
-/** What needs a look first; names decide among equals. */
+/** What needs attention comes first; equal crawlers are ordered by name. */
 function order(sort: FleetQuery["sort"]): (a: FleetEntry, b: FleetEntry) => number {
   const by: Readonly<Record<FleetQuery["sort"], (entry: FleetEntry) => number>> = {
     name: () => 0,
@@ -283,8 +284,6 @@ function totalsOf(fleet: readonly FleetEntry[]): FleetAnswer["totals"] {
 function distinct(values: readonly (string | null)[]): string[] {
   return [...new Set(values.filter((value): value is string => value !== null))].sort();
 }
-
-// Schemas of the fleet's lists: what the API accepts and returns.
 
 export const fleetSorts = ["name", "state", "subnets", "pages", "rtt", "incidents", "trust", "seen"] as const;
 export const fleetStates = ["online", "draining", "offline", "never", "revoked", "distrusted"] as const;
@@ -360,7 +359,7 @@ export const failureLine = z.strictObject({
   words: z.string().nullable().describe("Null: it was fetched again since."),
 });
 
-/** Whose fault it is that a fetch failed. */
+/** The cause of a failed fetch. */
 export type Blame = (typeof blames)[number];
 
 export const blameNames: Readonly<Record<Blame, string>> = {

@@ -1,4 +1,4 @@
-/** The fleet: every crawler with its state and why, what it does against what it may, and open invitations. */
+/** The list of crawlers with their state and work, and the open invitations. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
@@ -42,7 +42,7 @@ import { trustOperations } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();
 
-/** Invitations are null where they are not for whoever asks. */
+/** `invitations` is null for readers who may not see them. */
 type Listed = FleetAnswer & { readonly invitations: readonly InvitationRecord[] | null };
 
 const fleet = get({
@@ -82,7 +82,6 @@ Examples:
   view: fleetDocument,
 });
 
-/** Of the whole fleet and of one crawler. */
 export const fleetOperations = {
   ...{ fleet, ...crawlerOperations, ...incidentOperations, ...trustOperations, ...failureOperations },
   ...{ ...crawlerPastOperations, ...crawlerDeedOperations, ...invitationOperations },
@@ -220,7 +219,7 @@ function fleetTable(
   });
 }
 
-/** The badge, since when, why; last words of one that is away are for operators, who alone have its identity here. */
+/** Shows the badge, since when, why, and the last words of an offline crawler to operators, who alone have its identity here. */
 function stateCell({ standing: { state, since, why }, identity }: Entry, at: string): Html {
   const lastEnd = state === "offline" ? (identity?.lastEnd ?? null) : null;
   return html`${stateBadge(stateNames[state])}${since && html` <span class="since">${ago(since, at)}</span>`}${

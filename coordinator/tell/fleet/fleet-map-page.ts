@@ -1,4 +1,4 @@
-/** The crawlers on the world, by latitude and longitude (equirectangular, two units per degree). */
+/** The crawlers on a world map by latitude and longitude (equirectangular, two units per degree). */
 import { howMany } from "#core/format";
 import { crawlerColour } from "../../web/format.ts";
 import { type Html, html, nothing } from "../../web/html.ts";
@@ -10,15 +10,14 @@ const unitsPerDegree = 2;
 const width = 360 * unitsPerDegree;
 const height = (northEdge - southEdge) * unitsPerDegree;
 
-/** More names than this would only cover each other. */
+/** More names would cover each other. */
 const namedLimit = 40;
 
-/** Crawlers with a spot that leads to them; of a larger fleet the others are dots, one for those at the same place. */
+/** Crawlers with a marker of their own; the others of a larger fleet are dots, one per place. */
 const linkedLimit = 300;
 
 type PlacedCrawler = FleetLine & { readonly latitude: number; readonly longitude: number };
 
-/** Empty when no crawler has stated a place. */
 export function fleetMap(fleet: readonly FleetLine[]): Html {
   const placed = fleet.filter(hasPlace);
   if (placed.length === 0) return nothing;
@@ -50,7 +49,7 @@ const y = (latitude: number) =>
 const round = (value: number) => Math.round(value * 10) / 10;
 
 function marker(crawler: PlacedCrawler, most: number): Html {
-  // One circle, since a page has hundreds: its outline is the halo, the wider the more subnets the crawler has.
+  // One circle per crawler, since a page has hundreds. Its outline is the halo, wider for more subnets.
   const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
   const colour = crawlerColour(crawler.crawlerId);
@@ -73,7 +72,7 @@ interface Box {
   readonly bottom: number;
 }
 
-/** Names to the right or left of their spots, above or below; left out where they would cover another. */
+/** Names beside, above or below their markers, left out when they would cover another. */
 function nameLabels(placed: readonly PlacedCrawler[]): Html[] {
   const taken: Box[] = placed.map((crawler) => boxAround(x(crawler.longitude), y(crawler.latitude), 4));
   return placed.flatMap((crawler) => {
@@ -92,7 +91,7 @@ function nameLabels(placed: readonly PlacedCrawler[]): Html[] {
   });
 }
 
-/** Of the label's font, in map units. */
+/** The label font's, in map units. */
 const characterWidth = 5.6;
 
 const lineHeight = 11;
@@ -121,10 +120,10 @@ function fits(box: Box, taken: readonly Box[]): boolean {
   );
 }
 
-// A world of dots to place crawlers on: our own drawing by eye, one row every three degrees of latitude, each with the
-// stretches of longitude where there is land. Good for "which country", nothing finer.
+// A world of dots, drawn by eye: one row every three degrees of latitude, with the longitudes that have land. Good for
+// "which country", nothing finer.
 
-/** Degrees between dots, both ways. */
+/** Degrees between dots, in both directions. */
 const landStepDegrees = 3;
 
 const rows: readonly (readonly [latitude: number, stretches: string])[] = [
@@ -176,7 +175,7 @@ const rows: readonly (readonly [latitude: number, stretches: string])[] = [
   [-54, "-71..-67"],
 ];
 
-/** One path of dashes without length, whose round caps are the dots; the last one needs a hair of stroke behind it. */
+/** Dashes without length, whose round caps are the dots; the last one needs a hair of stroke behind it. */
 const land = landStretches()
   .map(({ latitude, west, east }) => `M${x(west)} ${y(latitude)}H${x(east) + 0.1}`)
   .join("");
@@ -186,14 +185,14 @@ const graticule = [
   ...[60, 30, 0, -30].map((latitude) => `M0 ${y(latitude)}h${width}`),
 ].join("");
 
-/** A row's dots from one longitude to another, both of them dots. */
+/** Dots of one row, from one longitude to another. */
 interface LandStretch {
   readonly latitude: number;
   readonly west: number;
   readonly east: number;
 }
 
-/** Every stretch of land, from north to south; one that is too narrow for the grid has a dot all the same. */
+/** From north to south; a stretch narrower than the grid still has a dot. */
 function landStretches(): LandStretch[] {
   return rows.flatMap(([latitude, stretches]) =>
     stretches.split(" ").map((stretch) => {

@@ -1,4 +1,4 @@
-/** Every read of the fleet's pages; what grows with the tables is asked seldom and kept meanwhile. */
+/** The reads of the fleet's pages; costly answers are cached. */
 import type { Pool } from "pg";
 import { keyThumbprint } from "#protocol/identity";
 import { standingOf, trustList, trustReport, untoldByCrawler } from "../../crawl/trust/reads.ts";
@@ -28,10 +28,13 @@ import type { FleetEntry, FleetIdentity, FleetLine } from "./fleet-api.ts";
 
 const hourMs = 3_600_000;
 
-/** Reading a fleet of some hundreds: what operators have just changed is to be seen. One of 10,000 is kept for seconds. */
+/**
+ * An answer this fast is not cached, so that operators see their changes in a fleet of hundreds. One of 10,000 is cached for
+ * seconds.
+ */
 const smallFleetMs = 100;
 
-/** `now` is the clock of the figures that are kept; `nowMs` one that never goes back. */
+/** `now` is the clock of cached figures; `nowMs` is monotonic. */
 export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => number) {
   const figures = new KeptAnswer(() => fleetFigures(pool, now()), nowMs);
   const since = (hours: number) => new Date(now().getTime() - hours * hourMs);
@@ -42,7 +45,7 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
   const kept = async () => await figures.get();
   const fleet = new KeptAnswer(async () => await fleetList(pool, now(), kept), nowMs, 0, smallFleetMs);
   return {
-    /** Of a large fleet, as it was some seconds ago. */
+    /** Of a large fleet, some seconds old. */
     fleet: async () => await fleet.get(),
     crawler: async (name: string, at: Date) => await fleetEntry(pool, name, at, kept),
     ...readsOver(pool, {
@@ -65,9 +68,9 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
 
 export type FleetReads = ReturnType<typeof createFleetReads>;
 
-// What one crawler did of late: its fetches and probes among the latest of the fleet, so that no table is read through.
+// A crawler's recent fetches and probes, searched among the fleet's latest, so that no table is scanned.
 
-/** Latest fetches, and latest probe rounds, that are looked through. */
+/** The latest fetches and probe rounds searched. */
 const window = 5000;
 
 const fetchesShown = 10;
@@ -105,12 +108,12 @@ async function probesOf(pool: Pool, crawlerId: number): Promise<CrawlerActivity[
   return rows[0]!;
 }
 
-// Everything that was noted of one crawler as one list by time: connections and absences, incidents, moves, keys,
-// invitations, releases, trust, and what people changed (table audit_entry).
+// The log of one crawler by time: absences, incidents, moves, keys, invitations, releases, trust, and people's changes
+// (table audit_entry).
 
 const logPageSize = 50;
 
-/** Each selects at, kind, words, by_whom of crawler `c`, whose absences, keys … are few. */
+/** Each selects at, kind, words, by_whom of crawler `c`. */
 const sources = [
   `select last_seen_at, 'away', offline_reason, null from c
    where offline_reason is not null and last_seen_at is not null`,
@@ -153,7 +156,7 @@ const sql = `with c as (select * from crawler where name = $1)
   order by at desc, kind, words
   limit ${logPageSize + 1} offset $2`;
 
-/** The latest first; `page` from 1. Empty when there is no crawler of that name. */
+/** Latest first; `page` counts from 1. Empty when there is no such crawler. */
 export async function crawlerLog(pool: Pool, name: string, page: number): Promise<CrawlerLogPage> {
   const { rows } = await pool.query<CrawlerLogPage["lines"][number]>(sql, [name, (page - 1) * logPageSize]);
   return { lines: rows.slice(0, logPageSize), page, more: rows.length > logPageSize };
@@ -173,9 +176,7 @@ async function offersOf(pool: Pool, crawlerId: number): Promise<OfferEntry[]> {
   return rows;
 }
 
-// The fleet for operators: who is there, what each has against what it may, and how far a hand-over is.
-
-/** Where figures come from that take a moment on a large frontier; left out: they are counted now. */
+/** The source of cached figures; by default they are counted now. */
 type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
 
 /** By name. */
@@ -187,7 +188,7 @@ export async function fleetList(
   return await entries(pool, { name: null, now, figures });
 }
 
-/** Null: there is no crawler of that name. */
+/** Returns null when there is no such crawler. */
 export async function fleetEntry(
   pool: Pool,
   name: string,
@@ -246,9 +247,7 @@ interface FleetRow extends Omit<FleetEntry, Figure | "trust" | "identity"> {
   readonly watched: boolean;
 }
 
-// What a crawler may have by its domain sets, and the pace that it was told (table crawler).
-
-/** Of a crawler that is not there, nothing. */
+/** The domain sets and pace of a crawler; nothing for an unknown one. */
 export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork> {
   const rows = await readRows<CrawlerWork>(
     pool,
@@ -261,8 +260,7 @@ export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork
   return rows[0] ?? { domainSets: { operator: [], partner: [] }, pace: null };
 }
 
-// What each crawler has and did today. Counts delegations and the day's fetches, so it takes a moment on a large
-// frontier: pages keep the answer a while.
+// Each crawler's subnets and work of today. Counting takes a moment on a large frontier, so pages cache it.
 
 type Figure =
   | "subnets"
@@ -275,9 +273,9 @@ type Figure =
   | "shippedBytesToday";
 
 interface FleetFigures extends Pick<FleetEntry, Figure> {
-  /** Comparisons of its pages with others', ever. */
+  /** All comparisons of its pages with others'. */
   readonly comparisons: number;
-  /** Those that came to nothing that can be concluded. */
+  /** Those without a conclusion. */
   readonly untold: number;
 }
 
@@ -294,7 +292,7 @@ const noFigures: FleetFigures = {
   untold: 0,
 };
 
-/** By the crawler's number. */
+/** By crawler id. */
 export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
   const { rows } = await pool.query<FleetFigures & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
@@ -329,9 +327,7 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
   return new Map(rows.map(({ crawlerId, ...row }) => [crawlerId, row]));
 }
 
-// Who each crawler is, for operators: its identity and key, where it was seen, why it was away, its last words.
-
-/** By the crawler's number. */
+/** Identities, keys, addresses, reasons of absence and last words, by crawler id. */
 export async function fleetIdentities(
   pool: Pool,
   now: Date,
@@ -385,15 +381,13 @@ export async function fleetIdentities(
   );
 }
 
-// The fleet as pages show it: each crawler's state, place and share, and one crawler in full.
-
 const subnetsShown = 50;
-/** Of one crawler to others, the nearest. */
+/** The nearest ones. */
 const peersShown = 1000;
-/** Latest fetches that the outcomes of one crawler are counted over. */
+/** Latest fetches over which outcomes are counted. */
 const outcomeWindow = 5000;
 
-/** `nowMs` is a clock that never goes back, for how long the shares are kept. */
+/** `nowMs` is monotonic. */
 export function createFleetLines(pool: Pool, nowMs: () => number) {
   const shares = new KeptAnswer(() => fleetShares(pool), nowMs);
   return {
@@ -407,7 +401,7 @@ export function createFleetLines(pool: Pool, nowMs: () => number) {
 
 type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
 
-/** What each crawler owns and has fetched: told from a part of large tables (table-sample). Callers keep it a while. */
+/** What each crawler owns and has fetched; large tables are sampled. Callers cache it. */
 export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
   const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
   const { rows } = await pool.query<Share & { crawlerId: number }>(
@@ -434,7 +428,7 @@ export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Pro
   return new Map(rows.map(({ crawlerId, ...share }) => [crawlerId, share]));
 }
 
-/** Everything beside the crawler itself that its page shows. */
+/** What its page shows besides the crawler itself. */
 export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit<CrawlerDetail, "crawler">> {
   const [subnets, peers, outcomes] = await Promise.all([
     subnetsOfCrawler(pool, crawlerId, subnetsShown),
@@ -453,7 +447,7 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
   return { subnets, peers, outcomes };
 }
 
-/** Over the latest fetches of the whole fleet, the most frequent first. */
+/** Over the fleet's latest fetches, most frequent first. */
 export async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<CrawlerDetail["outcomes"]> {
   const { rows } = await pool.query<CrawlerDetail["outcomes"][number]>(
     `select outcome, count(*)::int as fetches

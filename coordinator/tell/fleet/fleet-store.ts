@@ -1,4 +1,4 @@
-/** What the fleet's pages, API and actions read and change. */
+/** The stores and reads behind the fleet's pages, API and actions. */
 
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
@@ -28,7 +28,6 @@ import { createFleetLines, createFleetReads } from "./fleet-reads.ts";
 import { createIncidentStore } from "./incident-store.ts";
 import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
 
-/** How figures of the fleet went over a range of time. */
 export interface FleetCharts {
   charts(page: "trust" | "failures", range: TimeRange): Promise<ChartHistory>;
   crawlerCharts(of: Pick<FleetLine, "crawlerId" | "name">, range: TimeRange): Promise<ChartHistory>;
@@ -36,13 +35,13 @@ export interface FleetCharts {
 
 export type FleetPorts = ReturnType<typeof fleetStores> & {
   readonly past: FleetCharts;
-  /** To whom its subnets would go as things stand. */
+  /** The crawlers that would get its subnets now. */
   readonly succession: (crawlerId: CrawlerId) => Promise<readonly HeirLine[]>;
-  /** What invitations pin. Throws a UsageError when partners could not reach the coordinator where it listens. */
+  /** What invitations pin. Throws a UsageError when partners could not reach the coordinator. */
   readonly coordinator: () => Promise<InvitingCoordinator>;
 };
 
-/** `now` is the clock of figures that are kept a while. */
+/** `now` is the clock of cached figures. */
 export function fleetStores(pool: Pool, now: () => Date) {
   const nowMs = () => performance.now();
   return {
@@ -62,7 +61,7 @@ export function fleetStores(pool: Pool, now: () => Date) {
     complaints: createComplaintStore(pool),
     links: createSignInLinkStore(pool),
     domainSets: createDomainSetStore(pool),
-    /** Where people reach the pages; null: no coordinator has said so yet. */
+    /** The public address of the pages, or null until a coordinator has stated it. */
     webUrl: async () => (await readCoordinatorPlace(pool))?.webUrl ?? null,
     secrets: randomSecrets,
   };

@@ -1,4 +1,4 @@
-/** Table incident: one row per crawler, kind and hour, that counts. */
+/** Table incident: one counting row per crawler, kind and hour. */
 import type { Pool } from "pg";
 import { asCrawlerId } from "#core/ids";
 import type { Incident, IncidentEntry, IncidentQuery, IncidentStore } from "#core/incidents";
@@ -20,7 +20,7 @@ export function createIncidentStore(pool: Pool): IncidentStore {
   };
 }
 
-/** A crawler that was removed meanwhile leaves no incidents. */
+/** Removed crawlers leave no incidents. */
 async function recordAll(pool: Pool, incidents: readonly Incident[]): Promise<void> {
   if (incidents.length === 0) return;
   await pool.query(

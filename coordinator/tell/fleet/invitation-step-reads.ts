@@ -1,4 +1,4 @@
-/** How far an invitation is: what the database knows of its crawler on the way to the first page. */
+/** The progress of an invitation, as far as the database knows it. */
 import type { Pool } from "pg";
 import { type InvitationFacts, type InvitationProgress, invitationProgress } from "./invitation-steps.ts";
 
@@ -7,10 +7,10 @@ interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
   readonly crawler_id: number | null;
 }
 
-/** Of the crawler's hosts so many are looked at for its first page, which figures by the quarter tell a minute later. */
+/** Hosts of the crawler searched for its first page; its quarterly figures follow a minute later. */
 const hostsLooked = 200;
 
-/** Null: there is none of this number. */
+/** Returns null when there is no such invitation. */
 export async function readInvitationProgress(
   pool: Pool,
   invitationId: number,

@@ -1,4 +1,4 @@
-/** The steps from an invitation to the first page, each with when it was, and what blocks the next. */
+/** The steps from an invitation to the first page, each with its time, and what blocks the next. */
 import { z } from "zod";
 import { orNull, type ReadOf, record } from "../../web/api-operation.ts";
 
@@ -33,12 +33,12 @@ export interface InvitationFacts {
   readonly withdrawnAt: Date | null;
   readonly downloadedAt: Date | null;
   readonly joinedAt: Date | null;
-  /** When its release ran last; null: none has. */
+  /** When its release last ran, or null. */
   readonly ranAt: Date | null;
   readonly isConnected: boolean | null;
   readonly removedAt: Date | null;
   readonly awayBecause: string | null;
-  /** The quarter of an hour with its first page; null: there was none, or it is long ago. */
+  /** The quarter of an hour with its first page; null when there was none, or it is long ago. */
   readonly firstPageBy: Date | null;
   readonly hasSubnets: boolean;
 }
@@ -53,7 +53,7 @@ const stepWords: Readonly<Record<InvitationStepName, string>> = {
 
 export function invitationProgress(facts: InvitationFacts): InvitationProgress {
   const { invitationId, name, downloadedAt, joinedAt, ranAt, firstPageBy } = facts;
-  // Joining looks at the machine first, and does not go on where something is to be mended.
+  // Joining checks the machine first and stops at any problem.
   const at: Readonly<Record<InvitationStepName, Date | null>> = {
     downloaded: downloadedAt,
     checked: joinedAt,
@@ -64,7 +64,7 @@ export function invitationProgress(facts: InvitationFacts): InvitationProgress {
   const steps = invitationStepNames.map((step) => ({
     name: step,
     words: stepWords[step],
-    // nearcrawl may have been there already: then nothing was downloaded by the line.
+    // nearcrawl may have been installed already, so that nothing was downloaded.
     isDone: at[step] !== null || (step === "downloaded" && joinedAt !== null),
     at: at[step]?.toISOString() ?? null,
   }));

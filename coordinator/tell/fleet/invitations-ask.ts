@@ -1,4 +1,4 @@
-/** Invitations: made, shown this once, listed, followed to the first page, and withdrawn. */
+/** Invitations: made, shown once, listed, followed to the first page, and withdrawn. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
@@ -257,7 +257,7 @@ export const invitationTable = (
         : [],
   });
 
-/** Somebody sits before it and waits. */
+/** Short, because somebody waits in front of the page. */
 const refreshSeconds = 3;
 
 const invitation = get({
@@ -276,7 +276,7 @@ export const invitationOperations = {
   revokeInvitation: withdrawInvitation,
 };
 
-/** Each step, live: downloaded, checked, joined, running, first page. */
+/** The live steps: downloaded, checked, joined, running, first page. */
 function progressDocument({ invitationId, name, steps, waitsFor, isOver }: InvitationProgress): Document {
   const done = steps.filter(({ isDone }) => isDone).length;
   const isLive = waitsFor !== null && !isOver;
@@ -305,7 +305,7 @@ function progressDocument({ invitationId, name, steps, waitsFor, isOver }: Invit
   };
 }
 
-// What is shown this once, to whoever invites.
+// The page that is shown once, to whoever invites.
 
 export function invitedDocument(issued: IssuedInvitation): Document {
   const { invitationId, name, renews, expiresAt, token, commands } = issued;
@@ -390,7 +390,7 @@ settings.toml. Its own page, on your machine alone, shows what it does.
 `;
 }
 
-/** A mail goes through other hands: the token goes another way. */
+/** Mail passes through other hands, so the token must go another way. */
 function mailLink({ name, commands }: IssuedInvitation): string {
   const body = `In an empty folder, with Node.js 20.19 or newer:\n\n${commands.download}\n\nThe token that it asks for comes to you separately.\n`;
   return `mailto:?subject=${encodeURIComponent(`Your crawler ${name}`)}&body=${encodeURIComponent(body)}`;

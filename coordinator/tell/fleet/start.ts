@@ -1,4 +1,4 @@
-/** The fleet: everything that operators and partners see and do, as pages and under /api/. */
+/** The fleet's pages and API for operators and partners. */
 import type { Pool } from "pg";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { partnerAccessOperations } from "../../run/access/access-ask.ts";
@@ -9,7 +9,7 @@ import { versionOperations } from "../../run/releases/versions-ask.ts";
 import { fleetOperations } from "./fleet-ask.ts";
 import { type FleetPorts, fleetStores } from "./fleet-store.ts";
 
-/** `now` is the clock of figures that are kept a while. */
+/** `now` is the clock of cached figures. */
 export function fleetPart(
   { pool, succession, past }: { readonly pool: Pool } & Pick<FleetPorts, "succession" | "past">,
   now: () => Date = () => new Date(),

@@ -1,4 +1,4 @@
-/** Whether each crawler is trusted: comparisons of its pages with others', those that are not trusted first. */
+/** The trust of each crawler by comparisons of its pages with others', untrusted ones first. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { timeRange } from "#core/time-range";
@@ -83,8 +83,6 @@ function standingWhy(line: TrustLine): Html | string | null {
   if (!isDoubted(line)) return line.standing === "unproven" ? line.words : null;
   return line.since === null ? null : html`since ${instant(line.since)}: ${line.words}`;
 }
-
-// Of one crawler, on its page.
 
 const evidenceShown = 20;
 
