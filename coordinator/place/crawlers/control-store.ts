@@ -84,6 +84,25 @@ export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedR
     rows.map((row) => String(row.crawler_id)),
   );
 
+/** Requests something of crawlers and notifies coordinators; `asking` is the update without `returning`. */
+export async function askCrawlers(
+  pool: Pool,
+  asking: string,
+  values: readonly unknown[],
+): Promise<{ readonly name: string; readonly online: boolean }[]> {
+  return await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<ChangedRow & { readonly name: string; readonly online: boolean }>(
+      `with asked as (${asking} returning crawler_id, name, state)
+       select crawler_id, name, state <> 'offline' as online
+       from asked
+       order by name`,
+      [...values],
+    );
+    await tellOfCrawlers(client, rows);
+    return rows.map(({ name, online }) => ({ name, online }));
+  });
+}
+
 export interface Departure {
   readonly crawlerId: CrawlerId;
   readonly reason: string;

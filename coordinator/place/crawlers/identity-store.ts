@@ -1,12 +1,12 @@
 /** Tables crawler and crawler_key: tickets and addresses of identities; keys issued, kept and replaced. */
 
 import type { Pool } from "pg";
-import type { AskedRotation, FleetKeys } from "#core/access-types";
+import type { FleetKeys } from "#core/access-types";
 import { gatherArrivals } from "#core/coalesce";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
-import { tellOfCrawlers } from "./control-store.ts";
+import { askCrawlers, tellOfCrawlers } from "./control-store.ts";
 import type { DayLimits, IssuedKey } from "./crawler.ts";
 import {
   type DueRotation,
@@ -427,23 +427,13 @@ export function createFleetKeys(pool: Pool): FleetKeys {
 
     askSigningKey: async (name, now) => await askSigningKey(pool, name, now),
 
-    async askRotation(name, { graceHours, now }) {
-      return await inTransaction(pool, async (client) => {
-        const { rows } = await client.query<AskedRotation & { readonly crawler_id: number }>(
-          `with asked as (
-             update crawler
-             set rotation_asked_at = $2, rotation_grace_hours = $3
-             where ($1::text is null or name = $1) and public_key is not null and revoked_at is null
-             returning crawler_id, name, state
-           )
-           select crawler_id, name, state <> 'offline' as online
-           from asked
-           order by name`,
-          [name, now, graceHours],
-        );
-        await tellOfCrawlers(client, rows);
-        return rows.map(({ name: asked, online }) => ({ name: asked, online }));
-      });
-    },
+    askRotation: async (name, { graceHours, now }) =>
+      await askCrawlers(
+        pool,
+        `update crawler
+         set rotation_asked_at = $2, rotation_grace_hours = $3
+         where ($1::text is null or name = $1) and public_key is not null and revoked_at is null`,
+        [name, now, graceHours],
+      ),
   };
 }

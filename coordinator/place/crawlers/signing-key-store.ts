@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
-import { tellOfCrawlers } from "./control-store.ts";
+import { askCrawlers } from "./control-store.ts";
 
 export interface SigningKeyRule {
   /** Age at which a new key is requested. */
@@ -120,20 +120,11 @@ const published = (
 
 /** Requests new signing keys and notifies coordinators; a null `name` means every crawler that makes them. */
 export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
-  return await inTransaction(pool, async (client) => {
-    const { rows } = await client.query<AskedSigningKey & { readonly crawler_id: number }>(
-      `with asked as (
-         update crawler
-         set signing_key_asked_at = $2
-         where ($1::text is null or name = $1) and signing_keys_since is not null and revoked_at is null
-         returning crawler_id, name, state
-       )
-       select crawler_id, name, state <> 'offline' as online
-       from asked
-       order by name`,
-      [name, now],
-    );
-    await tellOfCrawlers(client, rows);
-    return rows.map(({ name: asked, online }) => ({ name: asked, online }));
-  });
+  return await askCrawlers(
+    pool,
+    `update crawler
+     set signing_key_asked_at = $2
+     where ($1::text is null or name = $1) and signing_keys_since is not null and revoked_at is null`,
+    [name, now],
+  );
 }

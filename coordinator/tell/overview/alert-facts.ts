@@ -12,7 +12,7 @@ export interface AlertReads {
   alertFacts(now: Date): Promise<AlertFacts>;
 }
 
-/** An absent fact raises no alert. */
+/** A fact that is absent or null raises no alert. */
 export interface AlertFacts {
   readonly nowMs: number;
   /** Without revoked ones. */
@@ -43,11 +43,11 @@ export interface AlertFacts {
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
   /** Absent when no backup is expected. */
-  readonly backup?: BackupFacts;
+  readonly backup?: BackupFacts | null;
   /** The last time that the database went back (coordinator/journal). `failed` entries could not be restored; null: no journal. */
-  readonly wentBack?: { readonly atMs: number; readonly failed: number | null };
+  readonly wentBack?: { readonly atMs: number; readonly failed: number | null } | null;
   /** The disk of the embedded database, or the space that a server was given. */
-  readonly disk?: DiskFacts;
+  readonly disk?: DiskFacts | null;
   /** Hosts behind bot gates, of those that were ever asked. */
   readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
   /** What a running coordinator knows of itself. */

@@ -91,13 +91,14 @@ export async function alertFacts(
     relatives,
     linkOutbox,
     botGates: { asked, providers },
-    ...(disk === null ? {} : { disk }),
+    disk,
     databaseMs,
     accuracy: { samples, share },
-    ...(backup === null ? {} : { backup }),
-    ...(epoch === undefined || epoch.cause === "created"
-      ? {}
-      : { wentBack: { atMs: epoch.beganAt.getTime(), failed: epoch.replay?.failed.length ?? null } }),
+    backup,
+    wentBack:
+      epoch === undefined || epoch.cause === "created"
+        ? null
+        : { atMs: epoch.beganAt.getTime(), failed: epoch.replay?.failed.length ?? null },
   };
 }
 

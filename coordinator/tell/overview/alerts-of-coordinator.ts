@@ -257,8 +257,7 @@ export const dataRules = [
       replay). The alert then ends; otherwise mute it (runbook: bad days).`,
     runbook: "A restore or a failover did this: see [bad days](bad-days.md#we-restored).",
     find: ({ wentBack, nowMs }, days) => {
-      if (wentBack === undefined || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs)
-        return null;
+      if (wentBack == null || wentBack.failed === 0 || nowMs - wentBack.atMs > days * dayMs) return null;
       const ago = Math.floor((nowMs - wentBack.atMs) / dayMs);
       const lost =
         wentBack.failed === null
@@ -276,7 +275,7 @@ export const dataRules = [
     runbook: `For a server of your own this is what is left of \`databaseGigabytes\`. Once it is full, results wait on the crawlers'
       disks: [bad days](bad-days.md#the-disk-is-full).`,
     find: ({ disk }, bytes) =>
-      disk === undefined || disk.freeBytes >= bytes
+      disk == null || disk.freeBytes >= bytes
         ? null
         : `${bytesText(Math.max(0, disk.freeBytes))} left for the database.`,
   }),
@@ -328,7 +327,7 @@ export const dataRules = [
       nearcrawl-backup\` says why the last one failed. A server of your own counts when \`archive_mode\` is on; its disk fills up
       with what is not archived. See [backup and restore](backup-and-restore.md).`,
     find: ({ backup, nowMs }) => {
-      if (backup === undefined) return null;
+      if (backup == null) return null;
       const { kind, lastMs, isFailing, warnAfterHours } = backup;
       const isOld = lastMs === null || nowMs - lastMs > warnAfterHours * 3_600_000;
       if (!isOld && !isFailing) return null;

@@ -85,20 +85,17 @@ export class OwnHealth {
   /** Checks the database, then lists what prevents work and what deserves a look. */
   async look(): Promise<HealthFault[]> {
     const { silent, unwritable, gone } = await this.#ports.database.look();
-    const faults: HealthFault[] = [];
-    const clock = this.#ports.clock?.() ?? null;
-    if (clock !== null) faults.push(inTheWay("clock-wrong", clock));
-    if (gone !== null) faults.push(inTheWay("data-folder-gone", gone));
-    else if (silent !== null) faults.push(inTheWay("database-does-not-answer", silent));
-    if (unwritable !== null) faults.push(inTheWay("database-cannot-write", unwritable));
-    const told = new Set<string>([
-      ...["clock-wrong", "data-folder-gone"],
-      ...["database-does-not-answer", "database-cannot-write"],
-    ]);
+    const own: readonly (readonly [AlertName, DatabaseFault | null])[] = [
+      ["clock-wrong", this.#ports.clock?.() ?? null],
+      ["data-folder-gone", gone],
+      ["database-does-not-answer", gone === null ? silent : null],
+      ["database-cannot-write", unwritable],
+    ];
+    const told = new Set(own.map(([code]) => code));
     const facts = this.facts();
     const others = this.alerts().filter(({ name }) => !told.has(name));
     return [
-      ...faults,
+      ...own.flatMap(([code, fault]) => (fault === null ? [] : [{ code, ...fault, isInTheWay: true }])),
       ...this.#notServed(),
       ...this.#standstill(),
       ...others.map((alert) => ({
@@ -156,36 +153,23 @@ function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
 const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>
   fault === null ? null : { words: fault.words, sinceMs: fault.since.getTime() };
 
-const inTheWay = (code: HealthFault["code"], { words, since }: DatabaseFault): HealthFault => ({
-  ...{ code, words, since, isInTheWay: true },
-});
-
 /** Errors and machine names are only for readers of the alerts. */
 function publicWords({ name, count, words }: Alert): string {
-  switch (name) {
-    case "job-failing":
-      return `${count === 1 ? "a job fails" : `${count} jobs fail`} whenever it runs; /alerts names it`;
-    case "job-overdue":
-      return `${count === 1 ? "a job does" : `${count} jobs do`} not come to an end; /alerts names it`;
-    case "coordinator-silent":
-      return "another coordinator of this database went silent; /alerts names it";
-    case "journal-cannot-write":
-      return "the journal beside the database cannot be written";
-    case "nobody-leads":
-      return "nobody leads the coordinators of this database";
-    case "connections-used-up":
-      return "the database has no connection left";
-    case "dns-does-not-answer":
-      return "the coordinator's DNS servers do not answer";
-    case "certificate-ending":
-    case "certificate-left":
-      // Anyone who connects sees the certificate, but the folder is private.
-      return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
-    case "event-loop-late":
-      return "the process is late: it does other work before it answers";
-    default:
-      return `see /alerts (${name})`;
-  }
+  // Anyone who connects sees the certificate, but the folder is private.
+  if (name === "certificate-ending" || name === "certificate-left")
+    return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
+  const jobs = (one: string, many: string) => `${count === 1 ? `a job ${one}` : `${count} jobs ${many}`}`;
+  const known: Partial<Record<AlertName, string>> = {
+    "job-failing": `${jobs("fails", "fail")} whenever it runs; /alerts names it`,
+    "job-overdue": `${jobs("does", "do")} not come to an end; /alerts names it`,
+    "coordinator-silent": "another coordinator of this database went silent; /alerts names it",
+    "journal-cannot-write": "the journal beside the database cannot be written",
+    "nobody-leads": "nobody leads the coordinators of this database",
+    "connections-used-up": "the database has no connection left",
+    "dns-does-not-answer": "the coordinator's DNS servers do not answer",
+    "event-loop-late": "the process is late: it does other work before it answers",
+  };
+  return known[name] ?? `see /alerts (${name})`;
 }
 
 function wordsOf(error: unknown): string {
