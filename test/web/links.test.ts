@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everyOperation } from "#coordinator/room-operations";
+import { alertRules } from "#coordinator/tell/overview/alert-rules";
 import { type NavigationGroup, navigationFor, navigationOf } from "#coordinator/web/navigation";
 import { type Role, scopesOf } from "#core/actor";
 import { testDatabase } from "../support/database.ts";
@@ -40,7 +41,7 @@ beforeAll(async () => {
 afterAll(async () => await app?.close());
 
 const starts: Readonly<Record<Role, readonly string[]>> = {
-  operator: ["/", "/who?q=www.example.org", "/search?q=ferry", "/api"],
+  operator: ["/", "/who?q=www.example.org", "/search?q=ferry", "/api", ...alertRules.map(({ link }) => link)],
   staff: ["/", "/who?q=www.example.org", "/search?q=ferry"],
   partner: ["/account", "/crawlers/athens"],
 };

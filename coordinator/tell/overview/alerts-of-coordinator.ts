@@ -120,7 +120,7 @@ export const ownRules = [
       return `No coordinator of this database has led since ${clockTime(sinceMs)}: no rounds, no hand-overs, no balancing.`;
     },
   }),
-  critical("dns-does-not-answer", "/queue", {
+  critical("dns-does-not-answer", "/fleet/queue", {
     /** Seconds. A resolver that restarts is away for less. */
     threshold: 30,
     looksFor: "the coordinator's DNS servers have answered nothing for {n} s, of five names at least",
