@@ -5,22 +5,30 @@
  * delegation.bench; or this file alone with the policy (default: nearest) and the size of one fleet.
  */
 
+import { type CrawlerRecord, DayBudget, type PeerRtt, watchRoom } from "#coordinator/place/crawlers/crawler";
+import { AnycastRanges } from "#coordinator/place/delegation/anycast";
+import type { Delegation } from "#coordinator/place/delegation/delegation";
+import { DelegationTable } from "#coordinator/place/delegation/delegation-table";
+import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import type { Placement } from "#coordinator/place/delegation/placement";
 import {
   learnFromRound,
   nextStep,
   observe,
+  type PolicyName,
   policyNames,
   startRound,
 } from "#coordinator/place/delegation/policies/policies";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
-import type { CoordinatorState } from "#coordinator/place/delegation/state";
-import type { CrawlerId, SubnetId } from "#core/ids";
-import { stateWith } from "./delegation/delegated-state.ts";
-import { liveRounds } from "./delegation/live-rounds.ts";
+import { delegateSubnet } from "#coordinator/place/delegation/probe-round";
+import { CoordinatorState } from "#coordinator/place/delegation/state";
+import { landmarksOf, neighbourCount } from "#coordinator/place/distances/peers";
+import { asRoundId, type CrawlerId, type SubnetId } from "#core/ids";
+import { mix32, seededRandom } from "#core/random";
 import {
   type Crawlers,
   crawlersIn,
+  type RegistryWorld,
   registryWorld,
   type Target,
   targetsIn,
@@ -37,6 +45,9 @@ const delegated = 1_000_000;
 let probes = 0;
 let decisions = 0;
 const chosen: { readonly crawlerId: CrawlerId; readonly answersMs: Float32Array }[] = [];
+/** Fleets from this size do not measure all pairs. */
+const largestMesh = 724;
+const noon = new Date(Date.UTC(2030, 0, 1, 12));
 const noAnswers = new Float32Array();
 const world = registryWorld(subnets, 20260301);
 console.log(`${world.tree.size} subnets, policy ${policy}, ${runs} runs`);
@@ -184,4 +195,132 @@ function bytesInUse(): number {
   globalThis.gc();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
+}
+
+// * The live flow's part of a decision: candidates, budgets, deny-lists, detection of anycast, and the stored knowledge. Crawlers
+// answer at once and nothing is written.
+
+/** Runs one round for the target with these RTTs to the crawlers, in their order. */
+function liveRounds(
+  state: CoordinatorState,
+  { ids, homes }: Crawlers,
+  policy: PolicyName,
+): (target: Target, answersMs: Float32Array) => Promise<void> {
+  state.setCrawlers(ids.map((crawlerId, index) => recordOf(crawlerId, homes[index]!)));
+  const [budget, denied, anycast] = [new DayBudget(), new DeniedTargets(), new AnycastRanges()];
+  const now = () => new Date();
+  const room = watchRoom(state, budget);
+  let answersNowMs: Float32Array;
+  const ports = {
+    state,
+    denied,
+    anycast,
+    now,
+    random: () => 0.5,
+    excluded: () => room(now()),
+    delegations: { saveRound: async () => asRoundId(1), delegateProvisionally: async () => false },
+    fleet: {
+      online: () => [...ids],
+      probe: async (crawlerId: number) => {
+        const rttMs = answersNowMs[crawlerId - 1]!;
+        return { type: "measured" as const, method: "connect" as const, rttMs, tries: 3 };
+      },
+    },
+    settings: {
+      policy,
+      parameters: defaultParameters,
+      probe: { method: "connect" as const, tries: 3, deadlineMs: 3000 },
+      allowSpecialPurpose: true,
+    },
+  };
+  return async ({ address }, answersMs) => {
+    answersNowMs = answersMs;
+    const subnetId = state.subnetOf(address) as SubnetId;
+    const subnet = { subnetId, url: "http://a.example/", host: "a.example", address };
+    await delegateSubnet(subnet, "new-subnet", ports);
+  };
+}
+
+function recordOf(crawlerId: CrawlerRecord["crawlerId"], home: Crawlers["homes"][number]): CrawlerRecord {
+  return {
+    ...home,
+    crawlerId,
+    name: `crawler ${crawlerId}`,
+    address: null,
+    subnetId: null,
+    place: null,
+    pagesPerDay: 100_000,
+    bytesPerDay: 1e12,
+    concurrentHosts: 10,
+    probeMethods: ["connect", "head"],
+    state: "online",
+    lastSeenAt: null,
+    offlineReason: null,
+    drainingSince: null,
+    joiningSince: null,
+  };
+}
+
+// A coordinator's state during a crawl: subnets of the world, delegated as by the policies.
+
+/** A coordinator with this number of delegations, each to the crawler nearest to its /16. */
+function stateWith(world: RegistryWorld, crawlers: Crawlers, count: number): CoordinatorState {
+  const state = new CoordinatorState();
+  state.setTree(world.tree, 1);
+  for (const [index] of crawlers.ids.entries()) state.learnRtts(measuredBy(index, crawlers), noon);
+  const table = new DelegationTable();
+  for (const delegation of delegationsIn(world, crawlers, count)) table.set(delegation);
+  state.setDelegations(table);
+  return state;
+}
+
+/** This number of different subnets of the world, and their owners. */
+function* delegationsIn(
+  { columns }: RegistryWorld,
+  crawlers: Crawlers,
+  count: number,
+): Generator<Delegation> {
+  const nearest = new Map<number, readonly [first: number, second: number]>();
+  const random = seededRandom(count);
+  const chosen = new Set<number>();
+  while (chosen.size < count) chosen.add(Math.floor(random() * columns.count));
+  for (const place of chosen) {
+    const address = columns.first[place] as number;
+    const block = address >>> 16;
+    const two = nearest.get(block) ?? crawlers.nearestTwo(address);
+    nearest.set(block, two);
+    // One in ten is delegated to the second nearest.
+    const [own, runnerUp] = random() < 0.9 ? two : [two[1], two[0]];
+    yield {
+      subnetId: (3 * place + 1) as SubnetId,
+      crawlerId: crawlers.ids[own]!,
+      measured: true,
+      rttMs: crawlers.rttMs(own, address),
+      runnerUpId: crawlers.ids[runnerUp]!,
+      runnerUpRttMs: crawlers.rttMs(runnerUp, address),
+    };
+  }
+}
+
+/** The RTTs that a crawler knows after an hour: to all, or to landmarks, neighbours and a sample. */
+function measuredBy(index: number, { ids, peerRttMs, neighbours }: Crawlers): PeerRtt[] {
+  const others = ids.length <= largestMesh ? ids.slice(index + 1) : sampled(index, ids, neighbours);
+  return [...others].map((to) => ({
+    from: ids[index]!,
+    to,
+    rttMs: peerRttMs(index, to - 1),
+    method: "connect" as const,
+  }));
+}
+
+function sampled(
+  index: number,
+  ids: readonly CrawlerId[],
+  neighbours: Crawlers["neighbours"],
+): Set<CrawlerId> {
+  const others = new Set(landmarksOf(ids));
+  for (const neighbour of neighbours(index, neighbourCount)) others.add(ids[neighbour]!);
+  for (let drawn = 0; drawn < 64; drawn++) others.add(ids[mix32(index * 64 + drawn) % ids.length]!);
+  others.delete(ids[index]!);
+  return others;
 }

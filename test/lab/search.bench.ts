@@ -6,16 +6,16 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import type { Pool } from "pg";
 import { Agent, request } from "undici";
 import { seededRandom } from "#core/random";
 import { openDatabase } from "#db/connect";
 import { migrate } from "#db/migrate";
 import { figure } from "./figure.ts";
-import { cpuMsOf, processorTime, serverPid } from "./processor-time.ts";
 import { type Kind, kinds, nextQuestion, type Question, someTitles } from "./search/questions.ts";
 import { madeLanguages, pagesSeeded, seedIndex } from "./search/seed-index.ts";
 
@@ -214,4 +214,59 @@ function p95Of(answers: readonly Timed[], kind: Kind): string {
 function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}
+
+// * Processor time of this process and of the whole Postgres server beside it: its backends, those that have ended, and
+// what works behind them (checkpoints, the log, vacuum). Linux: from /proc.
+
+interface ProcessorTime {
+  readonly ownMs: number;
+  readonly serverMs: number;
+}
+
+/** The server's first process, of which all others are children. */
+async function serverPid(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ pid: number }>("select pg_backend_pid() as pid");
+  return statOf(rows[0]!.pid).parent;
+}
+
+function processorTime(server: number): ProcessorTime {
+  const { user, system } = process.cpuUsage();
+  const children = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => tryStat(Number(name)) ?? [])
+    .filter(({ parent }) => parent === server);
+  const { ticks, endedTicks } = statOf(server);
+  const serverTicks = children.reduce((sum, child) => sum + child.ticks, ticks + endedTicks);
+  return { ownMs: (user + system) / 1000, serverMs: 10 * serverTicks };
+}
+
+/** User and system time of one process; 0 when it is gone. */
+function cpuMsOf(pid: number): number {
+  return 10 * (tryStat(pid)?.ticks ?? 0);
+}
+
+interface Stat {
+  readonly parent: number;
+  /** Of 10 ms, user and system; `endedTicks` of children that have ended. */
+  readonly ticks: number;
+  readonly endedTicks: number;
+}
+
+/** proc(5): fields 4 and 14 to 17 of /proc/PID/stat. */
+function statOf(pid: number): Stat {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ")
+    .map(Number);
+  return { parent: fields[1]!, ticks: fields[11]! + fields[12]!, endedTicks: fields[13]! + fields[14]! };
+}
+
+/** Null: the process has ended meanwhile. */
+function tryStat(pid: number): Stat | null {
+  try {
+    return statOf(pid);
+  } catch {
+    return null;
+  }
 }

@@ -1,8 +1,8 @@
 /** The parameters of `up`, and its live line. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
 import { UsageError } from "#core/errors";
-import { progressText, RunClock } from "#ops/cli/up/follow-run";
+import { createRunVoice, progressText, RunClock } from "#ops/cli/up/follow-run";
 import { worldParameters } from "#ops/cli/up/policy-comparison";
 
 describe("the parameters of a run", () => {
@@ -105,4 +105,25 @@ describe("the line of a run", () => {
     expect(measure.pagesPerSecond).toBe(0);
     expect(measure.etaSeconds).toBeNull();
   });
+});
+
+// A run's output at its start, and who is shown a sign-in link.
+
+it("a link that signs in is for terminals: elsewhere the command is named", () => {
+  const written: string[] = [];
+  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    written.push(String(text));
+    return true;
+  });
+  try {
+    const voice = createRunVoice({ json: false });
+    expect(voice.isTerminal).toBe(process.stdout.isTTY === true);
+    voice.webUrl("http://127.0.0.1:7411", "embedded Postgres", null);
+    voice.webUrl("http://127.0.0.1:7411", "embedded Postgres", "http://127.0.0.1:7411/sign-in/ncl_1");
+  } finally {
+    write.mockRestore();
+  }
+
+  expect(written[0]).toContain("sign in:  nearcrawl sign-in prints a link");
+  expect(written[1]).toContain("sign in:  http://127.0.0.1:7411/sign-in/ncl_1\n          (as operator, once");
 });
