@@ -2,7 +2,7 @@
  * The cost of a delegation: CPU time of a whole decision, from the address as text to the remembered state, among fleets of 12 to
  * 1,000 crawlers, beside one look-up of an address's owner; and the coordinator's memory per delegated subnet. Probes answer at
  * once and nothing is stored. The tree is nested like the registries' (delegation/registry-world.ts). Run: npm run bench --
- * delegation.bench; or this file alone with the policy (default: nearest) and the size of one fleet.
+ * delegation, optionally followed by the policy (default: nearest) and the size of one fleet.
  */
 
 import { type CrawlerRecord, DayBudget, type PeerRtt, watchRoom } from "#coordinator/place/crawlers/crawler";
