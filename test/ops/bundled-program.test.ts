@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { expect, it } from "vitest";
 import { builtProgram, nearcrawl, projectRoot } from "../support/built-command.ts";
 
-it("every thread and process that a source finds by its own place needs no package", async () => {
+it("every thread and process that is started by a relative path needs no package", async () => {
   await builtProgram("ops/cli/main");
   const sources = sourceFiles();
   const named = sources
@@ -33,7 +33,7 @@ it("what is loaded late is found in the pieces: stemmers and languages of a page
   expect(out).toContain("'hill':");
 });
 
-it("the licence of every package that lies in the bundle goes with it", async () => {
+it("the licence of every bundled package is included", async () => {
   await builtProgram("ops/cli/main");
   const notices = read("dist/third-party-notices.txt");
   const pieces = readdirSync(join(projectRoot, "dist/ops/pieces")).filter((name) => name.endsWith(".js"));

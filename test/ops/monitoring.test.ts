@@ -94,7 +94,7 @@ it("the dashboard can be imported: panels of their own id and place, over a data
   expect(overlapping(dashboard.panels)).toEqual([]);
 });
 
-it("log lines have fixed messages: what differs from one to the next is in the fields", () => {
+it("log lines have fixed messages: variable parts are in the fields", () => {
   const faults = sourcesBelow("coordinator").flatMap(({ file, text }) =>
     [...text.matchAll(/\blog(?:\.\w+|\[[^\]]+\])\((?:[^;]|\n)*?;/g)]
       .filter(([call]) => call.includes("`"))

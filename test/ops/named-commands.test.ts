@@ -62,7 +62,7 @@ it.each([
   expect(verdicts.filter((verdict) => !verdict.endsWith(": accepted"))).toEqual([]);
 });
 
-it("tells what is no command, and no option of one", async () => {
+it("recognizes unknown commands and options", async () => {
   expect(await verdictOn("no-such")).toMatch(/unknown command/);
   expect(await verdictOn("database backup --keeps 7")).toMatch(/unknown option/);
 });

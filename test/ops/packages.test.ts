@@ -13,7 +13,7 @@ const manifest: Readonly<Record<string, Readonly<Record<string, string>> | undef
   readFileSync(join(root, "package.json"), "utf8"),
 );
 
-it("says of every package what it is used for, and of no other", () => {
+it("lists the use of every package, and of no other", () => {
   const [, table = ""] = /^## Packages\n([\s\S]*?)^#{2,3} /m.exec(readme) ?? [];
   const rows = table.split("\n").filter((line) => line.startsWith("| `"));
   const told = rows.flatMap((row) =>
@@ -27,7 +27,7 @@ it("says of every package what it is used for, and of no other", () => {
   expect(rows.filter((row) => (row.split("|")[2] ?? "").trim().length < 5)).toEqual([]);
 });
 
-it("says of every package that runs a script as it is installed why it may, and of no other", () => {
+it("gives the reason for every package with an install script, and for no other", () => {
   const lock: { packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
     readFileSync(join(root, "package-lock.json"), "utf8"),
   );
@@ -70,14 +70,14 @@ describe("the audit of the packages", () => {
     ...{ vulnerable_versions: ">=0", cwe: [], cvss: { score: 8, vectorString: null } },
   };
 
-  it("ends with 1 and names what is high", { timeout: 60_000 }, async () => {
+  it("ends with 1 and names vulnerabilities of high severity", { timeout: 60_000 }, async () => {
     const { code, said } = await audited((response) => response.end(JSON.stringify({ undici: [advisory] })));
 
     expect(said).toMatch(/high: undici .*it leaks \(https:\/\/advisories\.example\/1\)/);
     expect(code).toBe(1);
   });
 
-  it("ends with 0 where nothing is known, or no registry answers, which is said", {
+  it("ends with 0 without vulnerabilities, and with a message if no registry answers", {
     timeout: 60_000,
   }, async () => {
     const nothing = await audited((response) => response.end("{}"));
@@ -94,7 +94,7 @@ interface LockedPackage {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-it("the lock file has what every platform needs, so that npm ci takes it, and names no registry", () => {
+it("the lock file has every platform's packages, so that npm ci accepts it, and names no registry", () => {
   const lock: { packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
     readFileSync(join(root, "package-lock.json"), "utf8"),
   );

@@ -10,7 +10,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const run = promisify(execFile);
 
-it("installs globally from the packed file, and leaves the clone as it was", {
+it("installs globally from the packed file, and does not change the clone", {
   timeout: 300_000,
 }, async (context) => {
   const packed = await packedProgram();

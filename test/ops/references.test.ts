@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { settingWords } from "#coordinator/setting-words";
 import { references, startSettings } from "#ops/references";
 
-it("every setting of the start has words, and words are of settings alone", () => {
+it("every start setting has a description, and every description a setting", () => {
   const names = [...startSettings().map(({ name }) => name), "databaseUrl"];
 
   expect(names.filter((name) => settingWords[name] === undefined)).toEqual([]);

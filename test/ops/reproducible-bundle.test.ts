@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("two builds of the same sources in different folders are the same file, without a path of either", async () => {
+test("two builds of the same sources in different folders are identical, without a path of either", async () => {
   const [here, there] = [copyOfSources("here"), copyOfSources("some/where/else")];
 
   const first = await buildBundle({ source: here, out: join(folder, "first.mjs") });
@@ -28,7 +28,7 @@ test("two builds of the same sources in different folders are the same file, wit
   expect([folder, projectFolder()].filter((path) => text.includes(path.slice(1)))).toEqual([]);
 });
 
-test("the file serves its local page by a thread that holds no package", async () => {
+test("the file serves its local page from a thread without packages", async () => {
   const { file } = await buildBundle({ source: projectFolder(), out: join(folder, "with-page.mjs") });
   const [settings, home, port] = [join(folder, "settings.json"), join(folder, "home"), await freePort()];
   const config = {
@@ -54,7 +54,7 @@ test("the file serves its local page by a thread that holds no package", async (
   expect(await pageThread(projectFolder())).not.toContain("node_modules");
 });
 
-test("the note beside a bundle names its commit, and speaks of that bundle alone", () => {
+test("the note beside a bundle names its commit, and is valid for that bundle only", () => {
   const [bundle, commit] = [join(folder, "noted.mjs"), "1".repeat(40)];
   writeFileSync(`${bundle}.json`, JSON.stringify({ digest: "a".repeat(64), builtFrom: commit }));
 
@@ -63,7 +63,7 @@ test("the note beside a bundle names its commit, and speaks of that bundle alone
   expect(notedCommit(join(folder, "other.mjs"), "a".repeat(64))).toBeNull();
 });
 
-test("a folder without the crawler's sources is refused in words", async () => {
+test("a folder without the crawler's sources is refused with a message", async () => {
   const build = buildBundle({ source: folder, out: join(folder, "none.mjs") });
 
   await expect(build).rejects.toThrow("does not hold the crawler's sources: name a clone of the project");

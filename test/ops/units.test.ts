@@ -19,7 +19,7 @@ const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
 if (!hasSystemd) process.stderr.write("skipped: systemd-analyze is not on this machine\n");
 
 describe.skipIf(!hasSystemd)("the systemd units", () => {
-  it("are right in systemd's eyes", () => {
+  it("are valid for systemd", () => {
     const folder = temporaryFolder("units-");
     // The command is not installed here; everything else is as shipped.
     for (const name of units)
@@ -119,7 +119,7 @@ describe("the crawler's systemd unit", () => {
     expect(refused.code).toBe(2);
   });
 
-  it("comes for an ordinary user's systemd with the folder that has joined", async () => {
+  it("is made for a user's systemd with the joined folder", async () => {
     const partner = partnerConsole();
     const program = "/opt/near/nearcrawl-crawler.mjs";
 
@@ -145,14 +145,14 @@ describe("the crawler's systemd unit", () => {
     );
   });
 
-  it.skipIf(!hasSystemd)("is right in systemd's eyes", () => {
+  it.skipIf(!hasSystemd)("is valid for systemd", () => {
     const verify = withUnit((path) => spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" }));
 
     expect(verify.stderr.split("\n").filter((line) => line.includes("nearcrawl-crawler"))).toEqual([]);
     expect(verify.status).toBe(0);
   });
 
-  it.skipIf(!hasSystemd)("leaves little exposed, as systemd counts it: at most 1.5 of 10", () => {
+  it.skipIf(!hasSystemd)("has a systemd exposure of at most 1.5 of 10", () => {
     const words = ["security", "--offline=yes", "--threshold=15"];
     const { status, stdout } = withUnit((path) =>
       spawnSync("systemd-analyze", [...words, path], { encoding: "utf8" }),
@@ -191,7 +191,7 @@ describe("the crawler's systemd unit", () => {
     expect([code, text]).toEqual([2, expect.stringContaining("temporary folder")]);
   });
 
-  it("names commands that exist, and does not start again what the coordinator refused", () => {
+  it("names existing commands, and does not restart a refused crawler", () => {
     const commands = [...unit.matchAll(/^(?:#.* |ExecStart=\S+ )\S+\.mjs (join|run|uninstall)(.*)$/gm)];
 
     expect(commands.map(([, name]) => name)).toEqual(["join", "uninstall", "run"]);
@@ -205,7 +205,7 @@ describe("the crawler's container", () => {
   const containerfile = textOf("containers/Containerfile.crawler");
   const compose = textOf("containers/compose.crawler.yaml");
 
-  it("holds the one file, runs as nobody's user, and keeps one volume", () => {
+  it("has only the one file, runs without privileges, and keeps one volume", () => {
     expect(containerfile).toMatch(/^USER 10001:10001$/m);
     expect(containerfile.match(/^VOLUME .*$/gm)).toEqual(["VOLUME /var/lib/nearcrawl-crawler"]);
     const [, last = ""] = containerfile.split(/^FROM .*bookworm-slim$/m);
@@ -221,7 +221,7 @@ describe("the crawler's container", () => {
     expect(compose).not.toMatch(/^ +(ports|expose|privileged|cap_add|devices|network_mode):/m);
   });
 
-  it("names commands that exist", () => {
+  it("names existing commands", () => {
     const commands = [
       ...`${containerfile}\n${compose}`.matchAll(
         /(?:nearcrawl-crawler(?:\.mjs)?|crawler) (join|uninstall)( \S+)?/g,

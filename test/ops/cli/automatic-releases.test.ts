@@ -49,7 +49,7 @@ const releases = async () =>
   (await stores().releases.list()).map(({ version, stage }) => `${version} ${stage}`);
 const trusted = async () => await stores().keys.trusted();
 
-it("the first start makes a key for its owner alone, and a release for all; the next one changes nothing", async () => {
+it("the first start makes a key readable only by its owner, and a release for all; the next changes nothing", async () => {
   await start();
   const invitation = await invitingCoordinator(world.pool, { url: "wss://search.example/crawler" });
   const made = [...changes];
@@ -73,7 +73,7 @@ it("coordinators that start at once on one database agree on one key and one rel
   expect(homes.filter((home) => existsSync(automaticKeyFile(home))).length).toBe(1);
 });
 
-it("an upgrade is published by itself: to all where no dock is there yet, else one crawler first", async () => {
+it("an upgrade is published automatically: to all if no supervisor exists yet, else to one crawler first", async () => {
   await start();
   ship("the second crawler");
   await start(after(1));
@@ -89,7 +89,7 @@ it("an upgrade is published by itself: to all where no dock is there yet, else o
   expect([second?.stage, first?.version]).toEqual(["all", "0.1.0"]);
 });
 
-it("a release is signed again before it ends, and what an operator holds or replaced stays so", async () => {
+it("a release is signed again before it ends, except one that an operator holds or replaced", async () => {
   await start();
   await start(after(50));
   const before = (await stores().releases.list())[0]!;
@@ -135,7 +135,7 @@ it("nothing is signed where operators sign: their key, the key taken away, or ro
   expect(await trusted()).toEqual([rawPublicKey(next)]);
 });
 
-it("what is newest is stated each day for a week, by the automatic key or by the one that a root names", async () => {
+it("the newest release is stated daily for a week, by the automatic key or the root's", async () => {
   const statedUntil = async () => (await stores().releases.statedUntil())?.getTime();
   await start();
   const first = await statedUntil();
@@ -166,7 +166,7 @@ it("what is newest is stated each day for a week, by the automatic key or by the
   expect((await stores().releases.timestamp())?.signatures.map(({ key }) => key)).toEqual([stating]);
 });
 
-it("a start that was killed halfway is finished by the next one; without a bundle nothing is made", async () => {
+it("a killed start is finished by the next one; without a bundle nothing is made", async () => {
   rmSync(at("bundle.mjs"));
   await start();
   const without = readdirSync(folder);

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { builtProgram, projectRoot } from "../../support/built-command.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-it("the built program may be run", async () => {
+it("the built program is executable", async () => {
   const program = await builtProgram("ops/cli/main");
 
   expect(() => accessSync(program, constants.X_OK)).not.toThrow();

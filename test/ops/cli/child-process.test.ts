@@ -68,7 +68,7 @@ it("passes its arguments, secrets and messages, and writes what it prints to its
   expect(log()).toContain("to out");
 });
 
-it("keeps the last words that come when the process has ended already", async () => {
+it("keeps output that arrives after the end of the process", async () => {
   const { deaths, log } = supervised(
     `import { spawn } from "node:child_process";
      spawn("sh", ["-c", "sleep 0.2; echo last words >&2"], { stdio: "inherit" }).unref();
@@ -81,7 +81,7 @@ it("keeps the last words that come when the process has ended already", async ()
   expect(deaths[0]).toMatch(/^child ended with code 3 \(log: /);
 });
 
-it("starts a process again that died, at once, and later each time in a row", async () => {
+it("restarts a dead process, at once and with growing delays", async () => {
   const { child, deaths, messages } = supervised(
     "process.send('up'); process.exitCode = 7; process.disconnect();",
   );
@@ -98,7 +98,7 @@ it("starts a process again that died, at once, and later each time in a row", as
   expect(deaths[0]).toMatch(/^child ended with code 7; starting it again \(log: /);
 });
 
-it("tells a death by a signal, and does not start again what cannot be replaced", async () => {
+it("reports a death by signal, and does not restart an irreplaceable process", async () => {
   const { child, deaths, messages } = supervised(stays, { restart: false });
   await soon(() => messages.length === 1);
 
@@ -110,7 +110,7 @@ it("tells a death by a signal, and does not start again what cannot be replaced"
   expect(child.pid).toBeNull();
 });
 
-it("stops a process that is asked to, without calling it a death", async () => {
+it("stops a process on request, without reporting a death", async () => {
   const { child, deaths, messages } = supervised(stays);
   await soon(() => messages.length === 1);
   const pid = child.pid!;
@@ -121,7 +121,7 @@ it("stops a process that is asked to, without calling it a death", async () => {
   expect([isRunning(pid), child.pid, deaths]).toEqual([false, null, []]);
 });
 
-it("makes a process stop that will not", async () => {
+it("kills a process that does not stop", async () => {
   const { child, messages } = supervised(`process.on('SIGTERM', () => process.send('no')); ${stays}`);
   await soon(() => messages.length === 1);
   const pid = child.pid!;
@@ -136,7 +136,7 @@ it("makes a process stop that will not", async () => {
   expect(isRunning(pid)).toBe(false);
 });
 
-it("does not start again after it was stopped between death and restart", async () => {
+it("does not restart after a stop between death and restart", async () => {
   const { child, deaths } = supervised("process.exit(1);");
   await soon(() => deaths.length === 1);
 
@@ -146,7 +146,7 @@ it("does not start again after it was stopped between death and restart", async 
   expect(child.pid).toBeNull();
 });
 
-it("stops, and tells why in its log, where the program cannot be started at all", async () => {
+it("stops, with the reason in its log, if the program cannot be started", async () => {
   const execPath = process.execPath;
   process.execPath = join(root, "no-such-node");
   const { child, deaths, log } = supervised(stays, { restart: false });

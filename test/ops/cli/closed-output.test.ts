@@ -23,7 +23,7 @@ it.each(["nearcrawl", "crawler"])(
   },
 );
 
-it("keeps its exit code when nobody reads what it complains of", async () => {
+it("keeps its exit code when its standard error is closed", async () => {
   const line = "exec 3>&2; { $nearcrawl no-such-command 2>&1 >/dev/null; echo ended with $? >&3; } | true";
 
   expect(await said(line)).toBe("ended with 2\n");

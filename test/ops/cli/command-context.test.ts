@@ -56,7 +56,7 @@ describe("a command's context", () => {
     });
   });
 
-  it("takes an empty variable for one that is not set", () => {
+  it("treats an empty variable as unset", () => {
     const env = { NEARCRAWL_HOME: "", DATABASE_URL: "", NEARCRAWL_SCHEMA: "", XDG_DATA_HOME: root };
 
     expect(commandContext({}, env)).toMatchObject({
@@ -66,7 +66,7 @@ describe("a command's context", () => {
     expect(commandContext({}, env).schema).not.toBe("");
   });
 
-  it("names file and line of a database URL that is wrong, and not its password", () => {
+  it("names file and line of a wrong database URL, without its password", () => {
     mkdirSync(home, { recursive: true });
     const url = "postgres://me:secret@10.0.0.1,10.0.0.2:99999/d";
     writeFileSync(join(home, "coordinator.toml"), `contact = "a@example.org"\ndatabaseUrl = "${url}"\n`);
@@ -78,7 +78,7 @@ describe("a command's context", () => {
     expect(context).not.toThrow("secret");
   });
 
-  it("takes the database of the settings file that is named, in TOML or JSON, and of the one that the latest run named", () => {
+  it("takes the database of the named settings file, in TOML or JSON, or of the latest run's", () => {
     const env = { NEARCRAWL_HOME: home };
     const toml = join(home, "other.toml");
     const json = join(home, "other.json");
@@ -101,7 +101,7 @@ describe("a command's context", () => {
     expect(contextOfStart({}, env)).toMatchObject({ databaseUrl: "postgres://usual/" });
   });
 
-  it("opens no embedded database beside a run that used a server which nothing states any more", () => {
+  it("opens no embedded database after a run on a server that is no longer stated", () => {
     const databaseUrl = "postgres://me:secret@db.example/d";
     writeCurrentRun({ home, databaseUrl }, { ...run, settingsFile: join(home, "is-gone.toml") });
     const context = (env: NodeJS.ProcessEnv = {}) => commandContext({}, { NEARCRAWL_HOME: home, ...env });
@@ -112,7 +112,7 @@ describe("a command's context", () => {
     expect(context({ DATABASE_URL: databaseUrl })).toMatchObject({ databaseUrl });
   });
 
-  it("says which of several stated databases is used, and which are not, without passwords", () => {
+  it("reports which of several stated databases is used, without passwords", () => {
     mkdirSync(home, { recursive: true });
     writeFileSync(join(home, "coordinator.toml"), 'databaseUrl = "postgres://me:secret@a.example/d"\n');
     const env = { NEARCRAWL_HOME: home, DATABASE_URL: "postgres://me:secret@b.example/d" };
@@ -151,7 +151,7 @@ describe("what a command prints", () => {
     return { stream, written };
   };
 
-  it("is one line that is rewritten on a terminal, cut to its width, and ended once", () => {
+  it("is one rewritten line on a terminal, cut to its width, and ended once", () => {
     const { stream, written } = streamOf(true, 30);
     const line = new ProgressLine(stream);
 

@@ -20,7 +20,7 @@ const placed = (args: readonly string[]) => [
 ];
 const told = (name: string, ...args: readonly string[]) => said(commandNamed(name), placed(args));
 
-it("a complaint is written down with its answer, and closed", async () => {
+it("a complaint is recorded with its answer, and closed", async () => {
   const report = ["--target", "www.example.org", "--from", "abuse@isp.example", "--text", "too fast"];
   const added = JSON.parse(await told("complaints", "add", ...report, "--json")) as Complaint;
   const number = String(added.complaintId);
@@ -76,7 +76,7 @@ const complaint: Complaint = {
 };
 
 describe("a complaint", () => {
-  it("is answered by a paragraph that tells what we did, and to the operator names the partner", () => {
+  it("is answered by a paragraph about what we did, which names the partner to the operator", () => {
     expect(deedsParagraph(complaint)).toBe(
       "On 2026-03-01 12:00:00 UTC we received a report about our crawler's requests to " +
         "example.org. In the 24 hours before, we sent 71 requests to 2 hosts between 2026-02-28 " +

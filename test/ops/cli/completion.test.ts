@@ -66,7 +66,7 @@ describe("in bash", () => {
   });
 });
 
-it("takes the value of an option for no command, whatever it is called", () => {
+it("never takes an option's value for a command", () => {
   expect(inBash("nearcrawl up --policy fleet ")).toEqual([]);
 });
 

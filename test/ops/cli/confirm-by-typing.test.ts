@@ -26,7 +26,7 @@ async function answered(answer: string, options: { yes?: boolean; json?: boolean
   return { confirmed, asked, said: String(output.read() ?? ""), code: process.exitCode };
 }
 
-it("tells what follows, and goes on with what was asked for alone", async () => {
+it("states the consequence, and continues only with the typed word", async () => {
   const right = await answered(" athens ");
   const wrong = await answered("yes");
   const empty = await answered("");

@@ -26,7 +26,7 @@ const nearcrawl = (_name: "fleet", ...args: readonly string[]) => {
   return inProcess(commandNamed("fleet"), [...args, "--database-url", url, "--schema", schema]);
 };
 
-it("without a release key nobody is invited; with one, it is said while no release is offered to all", {
+it("without a release key invitations are refused; with one, a missing release for all is reported", {
   timeout: 120_000,
 }, async () => {
   const invite = async (name: string) =>
@@ -49,7 +49,7 @@ it("without a release key nobody is invited; with one, it is said while no relea
   expect(ready.out).toContain("It starts with release 1.0.0");
 });
 
-it("an invitation pins what it is told, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
+it("an invitation pins its settings, is listed, and is withdrawn", { timeout: 120_000 }, async () => {
   const where = ["--url", "wss://search.example/crawler", "--pin", certificate];
   const [made, nowhere] = await Promise.all([
     nearcrawl(
@@ -105,7 +105,7 @@ it("an invitation pins what it is told, is listed, and is withdrawn", { timeout:
   expect(listed.out).toMatch(/1 +athens +open .* 500 +crawling/);
 });
 
-it("a crawler that makes signing keys is asked for another, and what it signs with is shown", async () => {
+it("a crawler with signing keys is asked for a new one, and its current key is shown", async () => {
   const oslo = await world.crawler("oslo");
   await world.pool.query(
     "update crawler set public_key = 'o', signing_keys_since = now() where crawler_id = $1",

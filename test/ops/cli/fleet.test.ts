@@ -19,7 +19,7 @@ const fleet = (...args: readonly string[]) => {
 };
 
 describe("nearcrawl fleet", { timeout: 120_000 }, () => {
-  it("drains a crawler, shows how far that is, and takes it back", async () => {
+  it("drains a crawler, shows the progress, and resumes it", async () => {
     const north = await world.arrived("north");
     const south = await world.arrived("south");
     const subnets = [await world.site(1), await world.site(2)];
@@ -43,7 +43,7 @@ describe("nearcrawl fleet", { timeout: 120_000 }, () => {
     expect(JSON.parse(resumed.out)).toMatchObject({ name: "north", draining: false });
   });
 
-  it("grants a budget and domain sets that hold at once, and refuses what cannot be with the reason", async () => {
+  it("grants a budget and domain sets that apply at once, and refuses impossible ones with the reason", async () => {
     await world.crawler("north");
     await fleet("budget", "north", "--pages-per-day", "700", "--bytes-per-day", "9");
     const granted = await fleet("budget", "north", "--bytes-per-day", "none", "--json");

@@ -157,7 +157,7 @@ describe("nearcrawl graph export", () => {
   });
 });
 
-describe("nearcrawl graph export, where output ends early", () => {
+describe("nearcrawl graph export, when output ends early", () => {
   const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
 
   /** The output up to each time a write ended like this; inProcess cannot split it. */
@@ -176,7 +176,7 @@ describe("nearcrawl graph export, where output ends early", () => {
     return written.join("");
   }
 
-  it("ends without a word when nobody reads any more", async () => {
+  it("ends silently when its reader is gone", async () => {
     const read = await exported(fault("EPIPE", "write EPIPE"), "--format", "graphml");
 
     expect(read).toContain("<graphml");
@@ -184,7 +184,7 @@ describe("nearcrawl graph export, where output ends early", () => {
     expect(process.exitCode).toBeUndefined();
   });
 
-  it("says which output is full, and leaves no half of a file behind", async () => {
+  it("names the full output, and leaves no partial file", async () => {
     const file = join(folder, "full.tsv");
     symlinkSync("/dev/full", `${file}.part`);
     const full = fault("ENOSPC", "ENOSPC: no space left on device, write");
@@ -198,14 +198,14 @@ describe("nearcrawl graph export, where output ends early", () => {
 });
 
 describe("nearcrawl rank and graph", () => {
-  it("say that nothing was kept before a ranking was, and with exit code 3", async () => {
+  it("report with exit code 3 that no ranking exists", async () => {
     expect(await outcome("graph")).toMatchObject({
       code: 3,
       out: expect.stringContaining("not been ranked"),
     });
   });
 
-  it("rank, keep, write that down, and show what was kept", async () => {
+  it("rank, store, record that, and show the result", async () => {
     const ranked = await run("rank", "--write");
     const kept = await run("graph");
     const bySql = JSON.parse(await run("rank", "--engine", "sql", "--json", "--tolerance", "1e-12"));
@@ -219,7 +219,7 @@ describe("nearcrawl rank and graph", () => {
     expect(rows).toEqual([{ action: "pages-ranked", words: "pages were ranked (engine local)" }]);
   });
 
-  it("tell how far they are, how fast, and how long it still takes", () => {
+  it("show progress, rate and time left", () => {
     expect(rankProgressText({ step: "links", done: 500_000, expected: 2_000_000 }, 2)).toBe(
       "reading links: 500,000 of about 2,000,000 · 250,000/s · 6.0 s left",
     );

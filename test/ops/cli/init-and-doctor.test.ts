@@ -50,7 +50,7 @@ const findingsOf = (out: string): readonly { state: string; subject: string; wor
   JSON.parse(out).findings;
 
 describe("init", () => {
-  it("writes settings that only this user reads, a unit, and which registries are wanted; and writes over nothing", async () => {
+  it("writes settings readable only by this user, a unit, and the wanted registries; and overwrites nothing", async () => {
     const home = newHome();
     const contact = ["--contact", "noc@mail.test-domain.org"];
 
@@ -99,7 +99,7 @@ describe("init", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("states how far the crawl goes, and what new crawls have besides: rates of each page, and what is linked to first", async () => {
+  it("states the crawl's scope and the defaults of new crawls: rates per page, and linked pages first", async () => {
     const [home, other] = [newHome(), newHome()];
     const contact = ["--contact", "noc@mail.test-domain.org"];
 
@@ -128,7 +128,7 @@ describe("init", () => {
     expect(found[0]!.words).toContain("nearcrawl policy set scope.admitNewHosts=yes follows them");
   });
 
-  it("leaves what crawls that began before have: the defaults of a file without it are those of before", async () => {
+  it("keeps the earlier defaults for a settings file without them", async () => {
     const home = newHome();
     mkdirSync(home);
     writeFileSync(join(home, "coordinator.toml"), 'contact = "noc@mail.test-domain.org"\n');
@@ -147,7 +147,7 @@ describe("init", () => {
     );
   });
 
-  it("asks nobody for the real web's contact where none is given, and says what is missing", async () => {
+  it("does not prompt for the real web's contact without a terminal, and reports what is missing", async () => {
     const home = newHome();
 
     const { code, err } = await inProcess(initCommand(), ["--home", home]);
@@ -156,7 +156,7 @@ describe("init", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("has the unit that is shipped", () => {
+  it("writes the shipped unit", () => {
     const shipped = resolve(import.meta.dirname, "../../../ops/systemd/nearcrawl-coordinator.service");
 
     expect(readFileSync(shipped, "utf8")).toBe(coordinatorUnit(usualCoordinatorPaths));
@@ -166,7 +166,7 @@ describe("init", () => {
   });
 
   // Issue 41: ProtectHome=yes hid the program, the embedded Postgres, the folder and the key.
-  it("has a unit in which everything below a home that the coordinator needs is seen, and nothing else", () => {
+  it("writes a unit that shows exactly the needed folders below a home", () => {
     const modules = "/home/ann/.nvm/versions/node/v22.1.0/lib/node_modules";
     const text = coordinatorUnit({
       program: ["/home/ann/.nvm/versions/node/v22.1.0/bin/node", `${modules}/nearcrawl/dist/ops/cli/main.js`],
@@ -279,7 +279,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
     });
   });
 
-  it("says what is wrong, where, and what to do; by its exit code, too", async () => {
+  it("reports what is wrong, where, and what to do, also by its exit code", async () => {
     const file = join(home, "coordinator.toml");
     const right = readFileSync(file, "utf8");
     const doctorOf = async (
@@ -336,7 +336,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
   );
 });
 
-it("looks at the pages' own port, too, and names the setting of the one that is taken", async () => {
+it("checks the pages' own port too, and names the setting of a taken port", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const { port: pagesPort } = taken.address() as { port: number };

@@ -20,7 +20,7 @@ const journal = async (...args: readonly string[]) =>
   await inProcess(journalCommand(), [...args, ...place()]);
 const folder = async () => join(home, "journal", (await currentEpoch(database.pool)).databaseId);
 
-it("says where nothing was journaled", async () => {
+it("reports a journal without entries", async () => {
   const { code, out } = await journal("list");
 
   expect([code, out]).toEqual([3, expect.stringMatching(/entries +none/)]);
@@ -50,7 +50,7 @@ it("has what a command changed on the disk when the command ends, and lists it",
   expect((await journal("compare")).code).toBe(0);
 });
 
-it("finds what the database does not know, and lines that cannot be used, and puts the lost back", async () => {
+it("finds lost and unusable entries, and restores the lost", async () => {
   await database.pool.query("delete from journal_entry where kind = 'opt_out'; delete from opt_out");
   const file = join(await folder(), readdirSync(await folder())[0]!);
   appendFileSync(file, "torn");
@@ -65,7 +65,7 @@ it("finds what the database does not know, and lines that cannot be used, and pu
   expect(rows).toEqual([{ site: "left.example" }]);
 });
 
-it("takes the journal of a database that was lost without a backup", async () => {
+it("replays the journal of a database that was lost without a backup", async () => {
   const lost = join(home, "lost");
   mkdirSync(lost);
   const entries = (await new JournalFolder(await folder()).read()).entries.map((entry, index) => ({
@@ -85,7 +85,7 @@ it("takes the journal of a database that was lost without a backup", async () =>
   expect([empty.code, empty.err]).toEqual([2, expect.stringMatching(/there is no journal/)]);
 });
 
-it("begins an epoch where an operator says that the database was restored", async () => {
+it("begins an epoch when an operator reports a restored database", async () => {
   const restored = await inProcess(databaseCommand(), ["restored", "from the tape of Monday", ...place()]);
 
   expect([restored.code, restored.out]).toEqual([0, expect.stringMatching(/^epoch 2 has begun/)]);

@@ -39,7 +39,7 @@ describe("nearcrawl overview", () => {
   });
 });
 
-it("a slow database is told of by the clock that the reads were given", async () => {
+it("a slow database is measured by the clock given to the reads", async () => {
   const clock = { readings: 0 };
   const nowMs = () => 300 * clock.readings++;
 

@@ -82,7 +82,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(answer.shipped.shippedBytes).toBeGreaterThan(100);
   });
 
-  it("does not ask for what robots.txt forbids, and names the line", async () => {
+  it("does not request what robots.txt forbids, and names the line", async () => {
     const { code, out } = await inHand(["fetch", `${site.url}/private/x`, ...ours]);
 
     expect(code).toBe(1);
@@ -90,7 +90,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(site.requests).not.toContain("GET /private/x");
   });
 
-  it("prints what the site states of a page's uses, and ships no text of what may not be searched", async () => {
+  it("prints the site's statements on a page's uses, and ships no text that may not be searched", async () => {
     const fetched = await inHand(["fetch", `${site.url}/unsearched`, ...ours]);
     const extracted = await inHand(["extract", `${site.url}/unsearched`, ...ours]);
     const file = join(folder, "unsearched.html");
@@ -110,7 +110,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(paid.out).toMatch(/price +USD 0\.01 for the page/);
   });
 
-  it("contacts no private address, neither at first nor after a redirect", async () => {
+  it("contacts no private address, also after a redirect", async () => {
     const first = await inHand(["fetch", `${site.url}/new`]);
     const second = await inHand(["fetch", `${site.url}/inside`, ...ours]);
 
@@ -120,7 +120,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(second.out).toContain("not contacted: 10.0.0.1 is");
   });
 
-  it("ends a loop of redirects, and says which it was", async () => {
+  it("ends a loop of redirects, and names it", async () => {
     const { code, out } = await inHand(["fetch", `${site.url}/round`, ...ours]);
 
     expect(code).toBe(1);
@@ -143,7 +143,7 @@ describe("nearcrawl fetch", { timeout: 120_000 }, () => {
     expect(out).toContain("the partner's deny-list holds localhost");
   });
 
-  it("says what is wrong with a URL or a setting, with exit code 2", async () => {
+  it("reports a wrong URL or setting, with exit code 2", async () => {
     const url = await inHand(["fetch", "ftp://site.example/"]);
     const range = await inHand(["fetch", site.url, "--allow-range", "everything"]);
 
@@ -224,7 +224,7 @@ allowed   /b
     });
   });
 
-  it("forbids everything with exit code 1 where nobody answers", async () => {
+  it("forbids everything with exit code 1 without an answer", async () => {
     const { code, out } = await inHand(["robots", "http://10.0.0.1/"]);
 
     expect(code).toBe(1);
@@ -259,7 +259,7 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
     expect(JSON.parse(out).page.lexemes).toContain("'harbour':");
   });
 
-  it("reads a page of the web, or says why there is none", async () => {
+  it("reads a page of the web, or reports why there is none", async () => {
     const there = await inHand(["extract", `${site.url}/new`, ...ours]);
     const gone = await inHand(["extract", `${site.url}/gone`, ...ours]);
 

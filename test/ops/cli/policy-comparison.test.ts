@@ -21,7 +21,7 @@ beforeAll(() => {
 
 const [athens, berlin, tokyo] = [0, 1, 2] as const;
 
-describe("how near the choices came", () => {
+describe("the quality of the choices", () => {
   it.each([
     [
       "all of it where every subnet went to its best, a tie too",
@@ -38,7 +38,7 @@ describe("how near the choices came", () => {
     expect(near.probesPerUrl).toBe(2);
   });
 
-  it("has the mean RTT of what was chosen", () => {
+  it("has the mean RTT of the choices", () => {
     const meanOf = (crawlerOfSite: (number | null)[]) =>
       nearness(world, { crawlerOfSite, probes: 0 }).meanRttMs;
 
@@ -47,7 +47,7 @@ describe("how near the choices came", () => {
     expect(meanOf([null])).toBe(0);
   });
 
-  it("tells a choice that is a few milliseconds off from the best, and from one that is far off", () => {
+  it("distinguishes the best, a near and a far choice", () => {
     const rttsMs = [4, 8, 10];
     const targets = rttsMs.map(() => ({ ...fixture.targets[0]!, rtt: rttsMs }));
 

@@ -52,14 +52,14 @@ it.each([
   },
 );
 
-it("a contact that nobody can reach is none", async () => {
+it("an unreachable contact is refused", async () => {
   const url = ["--url", "https://example.org/"];
   const { code, err } = await refused(...real, ...url, "--contact", "http://127.0.0.1/me");
 
   expect([code, err]).toEqual([2, expect.stringContaining("--contact http://127.0.0.1/me: must be")]);
 });
 
-it("begins nothing where no URL can be crawled, and names each with its reason", async () => {
+it("starts nothing if no URL can be crawled, and names each with its reason", async () => {
   const urls = ["--url", "ftp://x/", "http://10.1.2.3/a", "http://[::1]/"];
   const { code, err } = await refused(...real, ...contact, ...urls);
 
@@ -111,7 +111,7 @@ it("a crawl that began with other defaults keeps them; what DNS says cannot be c
   expect(await crawledBy()).toEqual([{ strategy: "fixed", order: "breadth-first" }]);
 });
 
-it("crawls the others, and ends as wrong input does", { timeout: 90_000 }, async () => {
+it("crawls the others, and ends with the exit code of wrong input", { timeout: 90_000 }, async () => {
   const { code, out } = await run(...up, ...contact, "--url", "http://localhost/", "ftp://x/");
   const { rows } = await database.pool.query(
     "select reason from nearcrawl.rejected_url where url = 'ftp://x/'",

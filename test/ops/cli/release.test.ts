@@ -38,7 +38,7 @@ describe("a new fleet", () => {
 });
 
 describe("a key", () => {
-  test("is locked by its passphrase, readable by its owner alone, and never overwritten", async () => {
+  test("is locked by its passphrase, readable only by its owner, and never overwritten", async () => {
     writeFileSync(at("passphrase"), "wind in the sails\n");
     writeFileSync(at("wrong"), "no wind\n");
     await run("keygen", "--out", at("key.pem"), "--passphrase-file", at("passphrase"));
@@ -67,13 +67,13 @@ describe("a key", () => {
     expect(await refused(...sign, "--passphrase-file", at("passphrase"))).toEqual(usage("chmod 600"));
   });
 
-  test("never has a public half that a command would take for an option", () => {
+  test("never has a public half that looks like an option", () => {
     const halves = Array.from({ length: 400 }, (_, number) => writeNewKey(at(`${number}.pem`), null));
 
     expect(halves.filter((half) => half.startsWith("-"))).toEqual([]);
   });
 
-  test("that follows another is accepted from a file, and the old one's releases are offered no more", async () => {
+  test("that replaces another is accepted from a file, and the old one's releases are no longer offered", async () => {
     const [old, next] = [await newKey("old.pem"), await newKey("next.pem")];
     await run("trust", old);
     await signed("1.0.0", "old.pem");
@@ -110,7 +110,7 @@ describe("a key", () => {
 });
 
 describe("a release", () => {
-  test("says what it is: version, bundle, end, the oldest dock, the commit beside the bundle", async () => {
+  test("states its version, bundle, end, oldest supervisor and commit", async () => {
     const digest = createHash("sha256")
       .update(readFileSync(at("bundle.mjs")))
       .digest("hex");
@@ -124,7 +124,7 @@ describe("a release", () => {
     expect([days, manifest.notes, manifest.version]).toEqual([10, "fewer «questions»", "1.4.0"]);
   });
 
-  test("is verified before it is published, and by whoever wants to", async () => {
+  test("is verified before it is published, and can be verified by anyone", async () => {
     const key = await newKey("key.pem");
     const other = await newKey("other.pem");
     await run("trust", key);
@@ -167,7 +167,7 @@ describe("a release", () => {
     expect(await refused("stage", "1.4.0", "--to", "all")).toEqual(usage("it was revoked"));
   });
 
-  test("that moves by itself says so, and a list of revoked ones signed elsewhere carries on the one before", async () => {
+  test("that moves by itself says so, and a list of revoked releases signed elsewhere continues the previous one", async () => {
     await createReleaseFleetStore(world.pool).arrived(await world.arrived("athens"), {
       version: "1.3.0",
       digest: "0".repeat(64),
@@ -198,8 +198,8 @@ describe("a release", () => {
   });
 });
 
-describe("who signs what", () => {
-  test("takes two of three for a root, one key for lists alone, and another for what is newest", async () => {
+describe("the rights of signers", () => {
+  test("accepts two of three for a root, one key only for lists, and another for the newest release", async () => {
     const keys = new Map<string, string>();
     for (const name of ["release", "a", "b", "revoking", "stating"])
       keys.set(name, await newKey(`${name}.pem`));

@@ -32,7 +32,7 @@ const registryAlerts = async () => {
 const net = (n: number) => `inetnum: 45.10.${n}.0/24\nnetname: EX\ncountry: NL\nsource: RIPE\n\n`;
 const nets = (...numbers: readonly number[]) => numbers.map(net).join("");
 
-it("an import that would take away subnets in use says how many, is refused with an alert, and goes through with the number", async () => {
+it("an import that would remove subnets in use states their number, is refused with an alert, and is accepted with the number", async () => {
   const whole = folder.write("whole.db", nets(0, 1, 2, 3));
   const cut = folder.write("cut.db", nets(0, 1));
   expect((await rir("apply", whole)).code).toBe(0);
@@ -54,7 +54,7 @@ it("an import that would take away subnets in use says how many, is refused with
   expect([done.code, await registryAlerts()]).toEqual([0, []]);
 });
 
-it("a rollback that empties the tree needs both words, is a critical alert, and is undone by one command", async () => {
+it("a rollback that empties the tree needs both options, is a critical alert, and is undone by one command", async () => {
   expect((await rir("rollback", "--yes")).code).toBe(0);
   expect((await rir("rollback", "--to-empty", "--yes")).err).toContain("removes 3 of the 3 subnets in use");
 
@@ -92,7 +92,7 @@ const org = (n: number) => `organisation: ORG-${n}-RIPE\norg-name: Holder ${n}\n
 const forty = Array.from({ length: 40 }, (_, n) => n);
 const known = () => forty.map((n) => withFacts(n, `country: NL\norg: ORG-${n}-RIPE\n`)).join("");
 
-it("an import that loses most holders or countries of subnets that stay says how many, and goes through with the number", async () => {
+it("an import that loses most holders or countries of remaining subnets states the number, and is accepted with it", async () => {
   const organisations = folder.write("organisations.db", forty.map(org).join(""));
   const whole = folder.write("known.db", known());
   expect((await rir("apply", whole, organisations, "--yes-remove", "3")).code).toBe(0);
@@ -123,7 +123,7 @@ it("an import that loses most holders or countries of subnets that stay says how
   expect((await registryAlerts()).map(({ name }) => name)).not.toContain("registry-refused");
 });
 
-it("an import without a list of published places that it had says how many go", async () => {
+it("an import without a previous list of published places states the number of lost places", async () => {
   const ranges = forty.map((n) => `45.20.${n}.0/24,NL,NL-NH,Amsterdam,`).join("\n");
   const feed = folder.write("geofeed.csv", `${ranges}\n`);
   const whole = folder.write("known.db", known());
@@ -139,7 +139,7 @@ it("an import without a list of published places that it had says how many go", 
   expect(done.code).toBe(0);
 });
 
-it("a file that is years old is told by the plan, and the check goes on after files that are broken", async () => {
+it("the plan reports a file that is years old, and the check continues after broken files", async () => {
   const old = folder.write(
     "old.txt",
     "2|ripencc|20140302|1|19830705|20140301|+0100\nripencc|NL|ipv4|45.30.0.0|256|20140301|allocated\n",

@@ -28,7 +28,7 @@ async function reportOf(contents: Readonly<Record<string, string | Buffer>>) {
 }
 
 describe("the report of the files", () => {
-  it("has a row for each file, why records were ignored, what the text was written in, and where it is broken", async () => {
+  it("has each file's row, reasons for ignored records, encoding, and errors", async () => {
     const { files, lines } = await reportOf({ "a.db": rpsl, "b.txt": statistics });
 
     expect(lines[2]).toMatch(/a\.db +rpsl +lacnic +\d{4}-\d\d-\d\d +6 +2 +3 +1 +\d+ B/);
@@ -47,7 +47,7 @@ describe("the report of the files", () => {
     ]);
   });
 
-  it("is bounded, whatever a file is full of", () => {
+  it("is bounded for any file", () => {
     const malformedSample = { file: "x", line: 7, reason: "not an address range", value: "v".repeat(200) };
     const report: FileReport = {
       ...{ file: "x", format: "rpsl", registry: null, fileDate: null, sha256: "", bytesOnDisk: 1 },

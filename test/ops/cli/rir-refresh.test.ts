@@ -44,7 +44,7 @@ function settings(sources: Readonly<Record<string, unknown>>): void {
 const stats = (url: string) => ({ registry: "ripencc", kind: "statistics", url });
 
 describe("nearcrawl rir sources", () => {
-  it("lists the registries' public locations, and how to get at the others", async () => {
+  it("lists the registries' public locations, and how to obtain access to the others", async () => {
     const { out, code } = await run("sources");
 
     expect(code).toBe(0);
@@ -55,7 +55,7 @@ describe("nearcrawl rir sources", () => {
     expect(out).toContain("Fetch them with: nearcrawl rir fetch");
   });
 
-  it("tells programs the same", async () => {
+  it("gives programs the same as JSON", async () => {
     const { out } = await run("sources", "--json");
 
     const { cacheFolder, sources } = JSON.parse(out);
@@ -65,7 +65,7 @@ describe("nearcrawl rir sources", () => {
 });
 
 describe("nearcrawl rir fetch", () => {
-  it("fetches what is in the list, says what became of each, and how to go on", async () => {
+  it("fetches the listed sources, reports each result and the next step", async () => {
     const yesterday = new Date(Date.now() - 86_400_000);
     server.paths.set("/stats", published(statistics(3), { lastModified: yesterday.toUTCString() }));
     settings({ stats: stats(`${server.origin}/stats`) });
@@ -96,7 +96,7 @@ describe("nearcrawl rir fetch", () => {
     ]);
   });
 
-  it("says who we are: the option, else the variable, else the settings", async () => {
+  it("states our contact: the option, else the variable, else the settings", async () => {
     server.paths.set("/stats", published(statistics(3)));
     settings({ stats: stats(`${server.origin}/stats`) });
 
@@ -137,7 +137,7 @@ describe("nearcrawl rir fetch", () => {
     },
   );
 
-  it("refuses settings that are wrong, all faults at once", async () => {
+  it("refuses wrong settings with all errors at once", async () => {
     writeFileSync(join(home, "own.json"), '{"contact": "", "sourcez": {}}');
 
     expect(await run("fetch", "--sources", join(home, "own.json"))).toMatchObject({
@@ -146,7 +146,7 @@ describe("nearcrawl rir fetch", () => {
     });
   });
 
-  it("asked by name for one that is not set up says how to get access", async () => {
+  it("explains how to get access to a named source that is not set up", async () => {
     const { code, out } = await run("fetch", "arin-bulk");
 
     expect(code).toBe(1);
@@ -170,7 +170,7 @@ describe("the progress line", () => {
     expect(end).toBe("2 of 3 · ripe: later");
   });
 
-  it("counts the rate of a resumed download from where it went on", () => {
+  it("computes the rate of a resumed download from the point of resumption", () => {
     const line = new DownloadLine();
 
     line.text({ ...at, state: "receiving", bytesDone: 6_000_000 }, 0);

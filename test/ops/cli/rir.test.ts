@@ -41,7 +41,7 @@ describe("nearcrawl rir", () => {
     expect(out).toMatch(/^IPv4 subnets +1$/m);
   });
 
-  it("goes from the first import to its undoing: status, plan, apply, look-up, rollback", async () => {
+  it("covers an import and its rollback: status, plan, apply, look-up, rollback", async () => {
     const file = folder.write("a.db", object("45.10.0.0/16") + object("45.10.1.0/24"));
 
     expect(await rir("status")).toMatchObject({
@@ -80,7 +80,7 @@ describe("nearcrawl rir", () => {
     });
   });
 
-  it("exits with 2 and one line for a source that is not what it claims to be", async () => {
+  it("exits with 2 and one line for a source of the wrong format", async () => {
     const file = folder.write("page.txt", "<html><title>Sorry</title></html>");
 
     const { code, out, err } = await inProcess(commandNamed("rir"), ["check", file]);

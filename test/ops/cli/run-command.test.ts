@@ -36,7 +36,7 @@ function run(lines: string, bounds: { minutes?: number; megabytes?: number } = {
 
 const waits = "setInterval(() => {}, 1000);";
 
-it("tells its steps, and answers with what it printed", async () => {
+it("reports its steps, and answers with its output", async () => {
   const { ended } = run(`
     process.send({ text: "reading 10 %", share: 0.1, done: null });
     process.send({ text: 7, nonsense: true });
@@ -52,7 +52,7 @@ it("tells its steps, and answers with what it printed", async () => {
   expect(steps).toEqual([{ text: "reading 10 %", share: 0.1, done: null }]);
 });
 
-it("gives the last words of one that fails, and no answer where there is half of one", async () => {
+it("gives the last output of a failed one, and no partial answer", async () => {
   const { ended } = run(`
     console.error("nearcrawl: no such file");
     process.stdout.write('{"half":');
@@ -62,7 +62,7 @@ it("gives the last words of one that fails, and no answer where there is half of
   expect(await ended).toEqual({ exitCode: 2, words: "no such file", result: null });
 });
 
-it("ends one that takes too much memory, too long, or that prints without end", async () => {
+it("ends one that takes too much memory or time, or prints too much", async () => {
   const hungry = `const kept = Buffer.alloc(200e6, 1); ${waits} setInterval(() => kept.length, 9999);`;
   const talking = `const line = "x".repeat(1e6); process.stdout.on("error", () => {}); setInterval(() => process.stdout.write(line), 0);`;
 
@@ -71,7 +71,7 @@ it("ends one that takes too much memory, too long, or that prints without end", 
   expect((await run(talking).ended).words).toBe("it printed more than 32 MB");
 });
 
-it("ends when it is stopped, and says by what", async () => {
+it("ends when it is stopped, and gives the reason", async () => {
   const running = run(`process.send({ text: "there", share: null, done: null }); ${waits}`);
   await until(() => steps.length === 1, 10_000);
 
@@ -80,7 +80,7 @@ it("ends when it is stopped, and says by what", async () => {
   expect(await running.ended).toEqual({ exitCode: null, words: "it was ended by SIGTERM", result: null });
 });
 
-it("that cannot be started says so", async () => {
+it("reports a failed start", async () => {
   const bounds = { minutes: 1, megabytes: 512 };
   const { ended } = runCommand(
     { entry: join(folder, "none.mjs"), execArgv: [], args: [], env: {}, bounds },

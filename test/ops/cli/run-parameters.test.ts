@@ -28,7 +28,7 @@ describe("the parameters of a run", () => {
     expect(worldParameters({ json: true })).not.toHaveProperty("json");
   });
 
-  it("are refused with every fault at once, named as on the command line", () => {
+  it("are refused with all errors at once, named as on the command line", () => {
     const wrong = { sites: "0", crawlers: "many", policy: "closest", pagesPerSite: "1.5" };
 
     expect(() => worldParameters(wrong)).toThrow(UsageError);
@@ -61,7 +61,7 @@ describe("the line of a run", () => {
     expectedPages,
   });
 
-  it("says what has been done, how fast, and how long it will take", () => {
+  it("shows progress, rate and time left", () => {
     const clock = new RunClock(0);
     clock.measure(progress({ pages: 1000 }), at(60));
     const measure = clock.measure(
@@ -74,7 +74,7 @@ describe("the line of a run", () => {
     );
   });
 
-  it("tells no time left before a tenth is done, and never more than before", () => {
+  it("shows no time left before a tenth is done, and never a longer one than before", () => {
     const clock = new RunClock(0);
     clock.measure(progress({ pages: 0, urlsPending: 1000 }), at(0));
     const etas = [
@@ -95,7 +95,7 @@ describe("the line of a run", () => {
     );
   });
 
-  it("tells the rate of the last seconds, not of the whole run", () => {
+  it("shows the rate of the last seconds, not of the whole run", () => {
     const clock = new RunClock(0);
     clock.measure(progress({ pages: 0 }), at(0));
     for (let second = 1; second <= 60; second++) clock.measure(progress({ pages: 600 }), at(second));
@@ -109,7 +109,7 @@ describe("the line of a run", () => {
 
 // A run's output at its start, and who is shown a sign-in link.
 
-it("a link that signs in is for terminals: elsewhere the command is named", () => {
+it("a sign-in link is printed only on terminals; elsewhere the command is named", () => {
   const written: string[] = [];
   const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
     written.push(String(text));

@@ -67,7 +67,7 @@ async function marks(run: OpenedRun): Promise<[boolean, boolean]> {
   return [rows.length === 1, existsSync(join(folder, "mark"))];
 }
 
-it("takes a run up again that was broken off, when it is asked for the same", async () => {
+it("resumes an interrupted run with the same parameters", async () => {
   const first = await open();
   await breakOff(first);
 
@@ -90,7 +90,7 @@ it.each([
   expect(await marks(second)).toEqual([false, false]);
 });
 
-it("starts anew after a run that came to its end", async () => {
+it("starts again after a finished run", async () => {
   const first = await open();
   await first.finish({ pages: 5 });
   const { rows } = await own.pool.query("select summary, finished_at is not null as finished from run");
@@ -105,7 +105,7 @@ it("starts anew after a run that came to its end", async () => {
   expect(told).toEqual(["a new emulated Internet begins, and the data of the run before is removed"]);
 });
 
-it("goes on with a finished run of a database that was restored, and refuses to empty it for another", async () => {
+it("continues a finished run of a restored database, and refuses to empty it for another", async () => {
   const first = await open();
   await first.finish({ pages: 5 });
   await breakOff(first);
@@ -122,7 +122,7 @@ it("goes on with a finished run of a database that was restored, and refuses to 
   await own.pool.query("update database_epoch set timeline = $1", [timeline]);
 });
 
-it("empties no schema that a newer version has migrated, unless it is asked for a fresh run", async () => {
+it("does not empty a schema that a newer version has migrated, except for a fresh run", async () => {
   await breakOff(await open());
   await own.pool.query("insert into migration (name, run_on, version) values ('9001-later', now(), '9.0.0')");
 
@@ -134,7 +134,7 @@ it("empties no schema that a newer version has migrated, unless it is asked for 
   expect(await marks(fresh)).toEqual([false, false]);
 });
 
-it("keeps the data of the real web, whatever is asked for", async () => {
+it("always keeps the data of the real web", async () => {
   const real = { disposable: false };
   const first = await open(real);
   await first.finish(null);
@@ -147,7 +147,7 @@ it("keeps the data of the real web, whatever is asked for", async () => {
   expect(await marks(second)).toEqual([true, true]);
 });
 
-it("refuses a second run in the same schema while the first is under way, and touches nothing of it", async () => {
+it("refuses a second run in the same schema during the first, and changes nothing", async () => {
   const first = await open();
   await first.database.pool.query("insert into rejected_url (url, reason, source) values ('mark', '', '')");
 
@@ -157,7 +157,7 @@ it("refuses a second run in the same schema while the first is under way, and to
   expect((await marks(first))[0]).toBe(true);
 });
 
-it("says in one line that the server went away and is back, and is still the only one", async () => {
+it("reports in one line that the server was away, and is still the only run", async () => {
   const first = await open();
   told.length = 0;
 
@@ -173,13 +173,13 @@ it("says in one line that the server went away and is back, and is still the onl
   expect(first.resumed).toBe(false);
 });
 
-it("opens one of twenty runs that start at once", async () => {
+it("opens one of twenty simultaneous runs", async () => {
   const opened = await Promise.allSettled(Array.from({ length: 20 }, () => open()));
 
   expect(opened.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-it("a server that lost the home's database, or has another one, is refused before anything is made there", async () => {
+it("a server without the home's database, or with another one, is refused before anything is created", async () => {
   const journalRoot = join(root, "journal");
   const isThere = async () =>
     (await own.pool.query("select from pg_namespace where nspname = $1", [own.schema])).rowCount === 1;

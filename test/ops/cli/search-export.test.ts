@@ -81,7 +81,7 @@ const titles = () =>
 const sorted = (map: ReadonlyMap<string, string>) => new Map([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 describe("nearcrawl search export", () => {
-  it("exports to OpenSearch, tells how much, and then what changed", async () => {
+  it("exports to OpenSearch with a count, then only the changes", async () => {
     const first = await toEngine("--json");
     await change(3, "Changed ", seededRandom(1));
     const second = await toEngine();
@@ -96,7 +96,7 @@ describe("nearcrawl search export", () => {
     expect(titles()).toEqual(sorted(await shown()));
   });
 
-  it("ends with 1 where documents were refused, and names the first", async () => {
+  it("ends with 1 if documents were refused, and names the first", async () => {
     engine.refuseDocument = (_, source) => (source?.title === "Page 7" ? 400 : null);
 
     const { code, out, err } = await toEngine();
@@ -108,7 +108,7 @@ describe("nearcrawl search export", () => {
     );
   });
 
-  it("lets one export to a target run at a time", async () => {
+  it("allows one export to a target at a time", async () => {
     const child = spawn(process.execPath, await typed(), { stdio: "ignore", env: environment() });
     const closed = once(child, "close");
     // It holds the lock and waits for the target.
@@ -125,7 +125,7 @@ describe("nearcrawl search export", () => {
     await closed;
   });
 
-  it("sends the credentials that the environment has, and to nobody who reads along", async () => {
+  it("sends the environment's credentials, and never prints them", async () => {
     vi.stubEnv("NEARCRAWL_OPENSEARCH_USER", "exporter");
     vi.stubEnv("NEARCRAWL_OPENSEARCH_PASSWORD", "secret");
     engine.refuse = () => ({ status: 401 });
@@ -143,7 +143,7 @@ describe("nearcrawl search export", () => {
     });
   });
 
-  it("trusts the authority that it is told, and no other", async () => {
+  it("trusts only the given authority", async () => {
     const { certificate, key, remove } = makeCertificate("localhost");
     const secure = new OpenSearchStandIn({ cert: certificate, key });
     const place = (await secure.listen()).replace("http://127.0.0.1", "https://localhost");
@@ -160,7 +160,7 @@ describe("nearcrawl search export", () => {
     expect(secure.documents("pages").size).toBe(5940);
   });
 
-  it("writes lines to standard output, and what it has to say beside them", async () => {
+  it("writes lines to standard output, and messages to standard error", async () => {
     const { code, out, err } = await run("--to", "ndjson", "--out", "-", "--json");
 
     const lines = out.split("\n").slice(0, -1);
@@ -202,7 +202,7 @@ describe("nearcrawl search export", () => {
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(words) });
   });
 
-  it("leaves the word to the search where it is quoted, or not the first", async () => {
+  it("searches for its own name when it is quoted or not the first word", async () => {
     const searched = async (...words: readonly string[]) =>
       await inProcess(commandNamed("search"), [...words, ...placed()]);
 
@@ -210,7 +210,7 @@ describe("nearcrawl search export", () => {
     expect(await searched("length", "export")).toMatchObject({ code: 3, err: "" });
   });
 
-  it("tells how far it is, how fast, and how long it still takes", () => {
+  it("shows progress, rate and time left", () => {
     expect(progressText({ phase: "all pages", done: 5000, expected: 20_000 }, 10)).toBe(
       "all pages: 5,000 of about 20,000 · 500/s · 30 s left",
     );

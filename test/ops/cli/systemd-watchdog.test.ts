@@ -37,7 +37,7 @@ while True:
     print(s.recv(1000).decode(), flush=True)
 `;
 
-it.runIf(canListen)("systemd is told three times within its limit, until it is over", async () => {
+it.runIf(canListen)("systemd is notified three times within its limit, until the end", async () => {
   const socket = join(temporaryFolder("nearcrawl-notify-"), "notify");
   let heard = "";
   listener = spawn("python3", ["-c", listen, socket], { stdio: ["ignore", "pipe", "inherit"] });
@@ -55,7 +55,7 @@ it.runIf(canListen)("systemd is told three times within its limit, until it is o
   expect(faults).toEqual([]);
 });
 
-it("where it cannot be told, that is said once", async () => {
+it("a failed notification is reported once", async () => {
   const faults: string[] = [];
   const env = { PATH: "/nowhere", NOTIFY_SOCKET: "/nowhere/notify", WATCHDOG_USEC: "3000" };
 
@@ -68,7 +68,7 @@ it("where it cannot be told, that is said once", async () => {
   ]);
 });
 
-it("nobody is told where no watchdog waits, or one for another process", () => {
+it("nothing is sent without a watchdog, or with another process's", () => {
   const env = { NOTIFY_SOCKET: "/run/systemd/notify", WATCHDOG_USEC: "300000000" };
 
   expect(signOfLifeMs(env, 7)).toBe(100_000);

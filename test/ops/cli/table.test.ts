@@ -14,7 +14,7 @@ const rows = [
   ["a-name-of-twenty-five-lett", "offline", "1234567", ""],
 ];
 
-it("keeps columns in line, and cuts nothing where there is no terminal", () => {
+it("aligns columns, and cuts nothing without a terminal", () => {
   const text = formatTable(columns, rows, { width: null, colours: false });
 
   expect(text.split("\n").map((line) => line.indexOf("o", 26))).toEqual([-1, -1, 28, 28]);
@@ -22,7 +22,7 @@ it("keeps columns in line, and cuts nothing where there is no terminal", () => {
   expect(text).not.toContain("\u001b");
 });
 
-it("takes from the widest text until it fits, and never from a number or a title", () => {
+it("shortens the widest text until it fits, and never a number or a title", () => {
   const text = formatTable(columns, rows, { width: 50, colours: false });
 
   const lines = text.split("\n");
@@ -31,7 +31,7 @@ it("takes from the widest text until it fits, and never from a number or a title
   expect(lines[3]).toContain("1234567");
 });
 
-it("is painted without moving a column", () => {
+it("is coloured without moving a column", () => {
   const plain = formatTable(columns, rows, { width: 60, colours: false });
   const painted = formatTable(columns, rows, { width: 60, colours: true });
 
@@ -39,7 +39,7 @@ it("is painted without moving a column", () => {
   expect(stripVTControlCharacters(painted).replace(/ +$/gm, "")).toBe(plain);
 });
 
-it("has colours on a terminal alone, unless the reader says otherwise", () => {
+it("has colours only on a terminal, unless set otherwise", () => {
   expect(hasColours({ isTTY: true }, {})).toBe(true);
   expect(hasColours({ isTTY: false }, {})).toBe(false);
   expect(hasColours({ isTTY: true }, { NO_COLOR: "1" })).toBe(false);

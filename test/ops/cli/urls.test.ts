@@ -35,7 +35,7 @@ const sitemap = (host: string) =>
   `<?xml version="1.0"?><urlset ` +
   `xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://${host}/1</loc></url><url><loc>http://${host}/2</loc></url></urlset>`;
 
-it("a list with garbage between is taken as far as it goes; each refused line is named", async () => {
+it("a list with invalid lines is accepted partly; each refused line is named", async () => {
   const lines = [
     "\ufeffhttp://list.example/",
     "",
@@ -89,7 +89,7 @@ it("a sitemap in UTF-16 is one", async () => {
   expect((await run("add", file("wide.xml", written))).out).toMatch(/^2 URLs: 2 new/);
 });
 
-it("what will not be followed stands at the end, with how it is changed, as the policies are by then", async () => {
+it("links that will not be followed are listed at the end with the way to change that, by current policies", async () => {
   const before = await run("add", "http://scope.example/");
   await createPolicyStore(database.pool).save(
     {
@@ -110,7 +110,7 @@ it("what will not be followed stands at the end, with how it is changed, as the 
   expect(recrawl.out).not.toContain("not followed");
 });
 
-it("sitemaps are read, packed or not; a URL is taken as it stands", async () => {
+it("sitemaps are read, packed or not; a URL is taken literally", async () => {
   const plain = file("sitemap.xml", sitemap("map.example"));
   const packed = file("sitemap.xml.gz", gzipSync(sitemap("packed.example")));
 
@@ -122,7 +122,7 @@ it("sitemaps are read, packed or not; a URL is taken as it stands", async () => 
   expect(status.out).toMatch(/http:\/\/packed\.example\/2 +resolving/);
 });
 
-it("tells of single URLs, and by its exit code that nothing is known", async () => {
+it("shows single URLs, and an unknown one by its exit code", async () => {
   const known = await run("status", "http://one.example/");
   const unknown = await run("status", "http://unknown.example/");
   const nowhere = await run("status", "99999");
@@ -132,7 +132,7 @@ it("tells of single URLs, and by its exit code that nothing is known", async () 
   expect(nowhere).toMatchObject({ code: 3, err: expect.stringContaining("there is no receipt 99999") });
 });
 
-it("the state of a list of any length is told line by line, and a line that is no URL ends nothing", async () => {
+it("the state of a list of any length is printed line by line, also after an invalid line", async () => {
   const many = Array.from({ length: 10_500 }, (_, page) => `http://long.example/${page}`);
   const list = file("long.txt", ["http://one.example/", "no URL", ...many].join("\n"));
 
@@ -150,7 +150,7 @@ it("the state of a list of any length is told line by line, and a line that is n
   expect(text.find((line) => line.startsWith("no URL"))).toMatch(/refused .*cannot be parsed/);
 });
 
-it("all URLs of a receipt are listed, however many there are", async () => {
+it("all URLs of a receipt are listed, also many", async () => {
   const many = Array.from({ length: 2500 }, (_, page) => `http://receipt.example/${page}`);
   const { submissionId } = JSON.parse((await run("add", file("many.txt", many.join("\n")), "--json")).out);
 
@@ -159,7 +159,7 @@ it("all URLs of a receipt are listed, however many there are", async () => {
   expect(JSON.parse(out).urls.map(({ url }: { url: string }) => url)).toEqual(many);
 });
 
-it("what cannot be read leaves no receipt, and what is refused altogether is no success", async () => {
+it("an unreadable list leaves no receipt, and a completely refused one is a failure", async () => {
   const before = (await createAuditLog(database.pool).list({ limit: 50 })).entries.length;
   const wrong = [
     await run("add", join(folder, "missing.txt")),

@@ -48,14 +48,14 @@ describe("nearcrawl who", () => {
     expect(out).toContain("Did you mean\n· Example Networks (ORG-EX1-AP)");
   });
 
-  it("lets no escape sequence of a registry through to the terminal", async () => {
+  it("passes no escape sequence of a registry to the terminal", async () => {
     const { out } = await inHand(["who", "5.6.7.8"]);
 
     expect(out).toContain("Bad [31m Org");
     expect(out.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
   });
 
-  it("says so when nothing has been set up", async () => {
+  it("reports that nothing has been set up", async () => {
     const { code, err } = await inHand(["who", "1.2.3.4"], "no_such_schema");
 
     expect(code).toBe(1);
@@ -63,7 +63,7 @@ describe("nearcrawl who", () => {
   });
 });
 
-it("leaves no database behind where there was none", async () => {
+it("creates no database", async () => {
   const home = join(temporaryFolder("nearcrawl-nothing-"), "home");
   const asked = await inProcess(commandNamed("who"), ["1.2.3.4", "--home", home]);
   const read = await inProcess(commandNamed("rank"), ["--home", home]);

@@ -22,7 +22,7 @@ describe("the world's name server", () => {
     expect(await resolver.resolve4("Quiet-Harbour-0001.EXAMPLE")).toEqual(["2.0.16.5"]);
   });
 
-  it("has no IPv6 address for it, which is not the same as not knowing the name", async () => {
+  it("answers that it has no IPv6 address, which differs from an unknown name", async () => {
     await expect(resolver.resolve6("quiet-harbour-0001.example")).rejects.toMatchObject({ code: "ENODATA" });
     await expect(resolver.resolve4("nobody.example")).rejects.toMatchObject({ code: "ENOTFOUND" });
   });

@@ -52,7 +52,7 @@ describe("a generated world", () => {
     for (const { host } of world.sites) expect(host).toMatch(/^[a-z-]+-\d{4,}\.(example|test)$/);
   });
 
-  it("holds what makes real registries hard: odd ranges, unary ranges, shared leaves and addresses, organisations apart", () => {
+  it("has the difficulties of real registries: odd ranges, unary ranges, shared leaves and addresses, scattered organisations", () => {
     const ipv4 = world.subnets.filter(({ range }) => range.family === 4);
     const leaves = new Map<number, number>();
     for (const site of world.sites) leaves.set(site.subnet, (leaves.get(site.subnet) ?? 0) + 1);
@@ -75,7 +75,7 @@ describe("a generated world", () => {
     );
   });
 
-  it("has round trips that are symmetric, never faster than light in fibre, and null for nobody's address", () => {
+  it("has symmetric round trips, never faster than light in fibre, and null for an unused address", () => {
     const [a, b] = world.crawlers;
 
     expect(world.crawlerRttMs(0, 1)).toBe(world.crawlerRttMs(1, 0));
@@ -87,7 +87,7 @@ describe("a generated world", () => {
 
   // Within the range of 6 × 3 fleets drawn from three matrices of PlanetLab's round trips; the generator's constants were
   // chosen on other worlds.
-  it("has triangles that break, runners-up as near, and countries that say as much as in measured round trips", () => {
+  it("has broken triangles, near runners-up, and informative countries as often as in measured round trips", () => {
     const worlds = [1001, 1002, 1003, 1004, 1005, 1006, 1007].map((seed) =>
       figuresOf(rowsOf(generateWorld({ seed, sites: 1000, crawlers: 12 }))),
     );
@@ -125,7 +125,7 @@ it("has as many holders as announced ranges have: 788, 5,702 and 31,494 of 1,000
   }
 });
 
-describe("the oddities that a world is asked for", () => {
+describe("the requested oddities of a world", () => {
   const odd = generateWorld({
     seed: 5,
     sites: 800,

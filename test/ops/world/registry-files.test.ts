@@ -87,7 +87,7 @@ describe("the registry files of a generated world", () => {
   });
 });
 
-it("what its networks publish is read back: most sites that it speaks of are where it says, and some are not", async () => {
+it("the networks' published places are read back: most sites are there, and some are not", async () => {
   const published = await writePublishedFiles(world, join(folder, "published"));
   const { files: reports, published: ranges } = await readState([...files, ...published], () => {});
 

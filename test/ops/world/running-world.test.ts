@@ -99,7 +99,7 @@ describe("a proxy of the emulated Internet", () => {
     });
   });
 
-  it("knows unreachable names and addresses from registered ones where nobody answers", async () => {
+  it("tells unreachable names and addresses from registered ones without an answer", async () => {
     const site = world.sites[0]!;
     const nobody = world.subnets.find((subnet) => subnet.kind === "allocation")!.range.last as number;
     const text = [24, 16, 8, 0].map((shift) => (nobody >>> shift) & 255).join(".");
@@ -147,7 +147,7 @@ it("noise delays every handshake by its mean, and never makes one early", async 
 describe("an origin", () => {
   const straight = (asked: Asked) => ask({ port: running.originPort }, asked);
 
-  it("lets every page of a site be reached from its front page, by links alone", async () => {
+  it("links every page of a site from its front page, directly or indirectly", async () => {
     const pagesReached = await Promise.all(world.sites.map((site) => reachedFrom(site.host)));
 
     for (const [index, site] of world.sites.entries()) {
@@ -249,7 +249,7 @@ describe("an origin", () => {
   });
 });
 
-it("changing pages have other texts and validators from their process's seed on, and never go back", async () => {
+it("changing pages get new texts and validators by their process's seed, and never old ones again", async () => {
   const dayMs = 86_400_000;
   const process = {
     seed: 3,
