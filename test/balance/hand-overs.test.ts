@@ -17,7 +17,7 @@ import { flowWorld } from "../support/flow-world.ts";
 import { eachMs, noon, roundOf, secondsAfterNoon } from "../support/store-world.ts";
 
 const world = flowWorld();
-describe("one that is gone or hands over", () => {
+describe("a crawler that is gone or hands over", () => {
   const portsOf = (state: CoordinatorState, ...online: CrawlerId[]) => ({
     ...{ ...world, state, recrawlDays: () => 7, online: () => online },
   });
@@ -45,7 +45,7 @@ describe("one that is gone or hands over", () => {
     return { gone, near, far, subnets, state };
   }
 
-  it("gives each subnet to the nearest online crawler that its round measured, in one transaction, and names the rest", async () => {
+  it("gives each subnet to the nearest online crawler that its round measured, in one transaction, and lists the rest", async () => {
     const { gone, near, far, subnets, state } = await threeSubnets();
     expect(await world.lease(gone)).toHaveLength(3);
 
@@ -101,7 +101,7 @@ describe("one that is gone or hands over", () => {
     expect(state.delegationOf(subnets[0])).toMatchObject({ crawlerId: far, rttMs: 50 });
   });
 
-  it("hands an anycast range over, and learns nothing from who gets it", async () => {
+  it("hands over an anycast range, and learns nothing from its new crawler", async () => {
     const { gone, near, far, subnets, state } = await threeSubnets();
     const anycast = new AnycastRanges();
     anycast.mark(subnets[0], null);
@@ -119,7 +119,7 @@ describe("one that is gone or hands over", () => {
     expect(rootOwners.toSorted()).toEqual([gone, far].toSorted());
   });
 
-  it("counts a crawler as departed when it has been gone for long enough since the coordinator is back", async () => {
+  it("counts as departed after the grace time, which begins with the coordinator's start", async () => {
     const { gone, near, state } = await threeSubnets();
     const departed = (sinceSeconds: number, seconds: number) =>
       departedCrawlers(
@@ -133,7 +133,7 @@ describe("one that is gone or hands over", () => {
     expect(state.crawler(near)?.state).toBe("online");
   });
 
-  it("what is said beforehand is what is done, with each heir's room", async () => {
+  it("does what the forecast says, within each heir's room", async () => {
     const { gone, near, far, subnets, state } = await threeSubnets();
     const bare = await world.subnet("6.1.0.0", "6.1.0.255");
     await world.delegations.delegateOwnSubnet(bare, gone, noon);
@@ -329,7 +329,7 @@ describe("hand-overs", () => {
     },
   );
 
-  it("ask for rounds where nobody else was measured, so many a pass, and again after a minute", async () => {
+  it("request a limited number of rounds per pass for unmeasured subnets, and again after a minute", async () => {
     await fleet(1000, 1000);
     const subnets: SubnetId[] = [];
     for (let number = 0; number < 90; number += 1) subnets.push(await world.site(number));
@@ -350,7 +350,7 @@ describe("hand-overs", () => {
     expect(owned(north)).toBe(90);
   });
 
-  it("leave everything where it is while nobody else is there", async () => {
+  it("leave everything while nobody else is online", async () => {
     await fleet(1000, 1000);
     await subnetsOfNorth(2);
     const overs = await handOvers();

@@ -1,4 +1,4 @@
-/** Which subnets are worth a probe of a crawler that joined, and what that finds on measured matrices. */
+/** Which subnets are worth a probe by a crawler that joined, and what the search finds on measured matrices. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
@@ -36,7 +36,7 @@ const gain = (differences: Partial<PossibleGain> = {}): PossibleGain => ({
 describe("what a subnet promises a newcomer", () => {
   const findings = () => new NewcomerFindings(place(1, "own holder"));
 
-  it("is nothing where the triangle leaves no room for the margin", () => {
+  it("is nothing when the triangle leaves no room for the margin", () => {
     expect(findings().promiseMs(gain({ ownerRttMs: 5, measured: [{ rttMs: 5, peerRttMs: 5 }] }))).toBe(0);
     // 60 % of |90 − 10| is 48 ms at least, against 52 at its owner.
     const farFromOther = [
@@ -46,7 +46,7 @@ describe("what a subnet promises a newcomer", () => {
     expect(findings().promiseMs(gain({ ownerRttMs: 52, measured: farFromOther }))).toBe(0);
   });
 
-  it("is more the better the triangle fits, the more there is to save, and the nearer to its own subnet", () => {
+  it("grows with the triangle's fit, the possible saving, and nearness to its own subnet", () => {
     const promised = (differences: Partial<PossibleGain> = {}) => findings().promiseMs(gain(differences));
     const fitsLess = promised({ measured: [{ rttMs: 60, peerRttMs: 90 }] });
     const larger = promised({ ownerRttMs: 120, measured: [{ rttMs: 120, peerRttMs: 120 }] });
@@ -61,7 +61,7 @@ describe("what a subnet promises a newcomer", () => {
     expect(sameHolder).toBeGreaterThan(sameCountry);
   });
 
-  it("rises with each find in the neighbourhood and falls with each disappointment", () => {
+  it("rises with each success in the neighbourhood and falls with each failure", () => {
     const known = findings();
     const before = known.promiseMs(gain());
     for (let subnet = 10; subnet < 15; subnet += 1) known.note(place(subnet), false);
@@ -72,7 +72,7 @@ describe("what a subnet promises a newcomer", () => {
     expect(known.promiseMs(gain())).toBeGreaterThan(disappointed);
   });
 
-  it("is something even where the crawlers have not measured each other and nothing is known of the place", () => {
+  it("is something even when distances and the place are unknown", () => {
     const unknown = new NewcomerFindings(null).promiseMs(
       gain({ measured: [{ rttMs: 60, peerRttMs: null }] }),
     );
@@ -82,7 +82,7 @@ describe("what a subnet promises a newcomer", () => {
   });
 });
 
-describe("a fleet with 30,000 subnets that nobody was compared for", () => {
+describe("a fleet with 30,000 unmeasured subnets", () => {
   const [old, newcomer] = [1, 2] as CrawlerId[] as [CrawlerId, CrawlerId];
   const subnetIds = Array.from({ length: 30_000 }, (_, at) => (at + 1) as SubnetId);
   /** One of four is in Japan, where the newcomer is. */
@@ -124,7 +124,7 @@ describe("a fleet with 30,000 subnets that nobody was compared for", () => {
     rounds.underWay.clear();
   }
 
-  it("asks about sixty at once, in the newcomer's country first, and there about those of which most is fetched", async () => {
+  it("asks about sixty at once, first in the newcomer's country those fetched most", async () => {
     const { state, found } = search();
 
     await found.step(subnets, { rounds: 60, room: Number.POSITIVE_INFINITY });
@@ -143,7 +143,7 @@ describe("a fleet with 30,000 subnets that nobody was compared for", () => {
     decide(state, () => old);
   });
 
-  it("ends when the newcomer turns out to be near to next to nothing, and leaves the rest for later", async () => {
+  it("ends when the newcomer is near to almost nothing, and leaves the rest for later", async () => {
     const { state, found } = search();
 
     while (await found.step(subnets, { rounds: 10, room: 1e9 })) decide(state, () => old);
@@ -169,7 +169,7 @@ function together(figures: readonly JoinFigures[]) {
   };
 }
 
-describe("a crawler that was taken out, and joins again", () => {
+describe("a crawler that is removed and joins again", () => {
   it.each([
     ["PL12.json", 1, { gotBack: 0.9, probesPerOwn: 3, probesPerLeaf: 0.2 }],
     ["PL50.json", 3, { gotBack: 0.8, probesPerOwn: 6, probesPerLeaf: 0.09 }],
@@ -189,7 +189,7 @@ describe("a crawler that was taken out, and joins again", () => {
     },
   );
 
-  it("of a generated world does so too", () => {
+  it("of a generated world gets most of its own back, too", () => {
     const { targets, ...fleet } = worldInstance(generateWorld({ seed: 1, sites: 600, crawlers: 12 }));
     const instance = { ...fleet, targets: targets.map((target) => ({ ...target, rtt: target.rtt })) };
 

@@ -79,7 +79,7 @@ async function untilJoined(settling: NewcomerSettling): Promise<number> {
   throw new Error("it has not joined within 100 passes");
 }
 
-it("gets every subnet that it measures nearer to, and no other, and leaves the former crawler as runner-up", async () => {
+it("gets exactly the subnets that it measures nearer to, and leaves the former crawler as runner-up", async () => {
   const settling = await join(12);
 
   await untilJoined(settling);
@@ -127,7 +127,7 @@ it("asks about ten subnets a pass at most, and about none twice", async () => {
   expect(new Set(fleet.asked.map(({ address }) => address)).size).toBe(25);
 });
 
-it("gives up when it finds next to nothing", async () => {
+it("gives up when it finds almost nothing", async () => {
   const settling = await join(50);
   const silent = new TableFleet([old, newcomer]);
   fleet.probe = async (crawlerId, target) => await silent.probe(crawlerId, target);
@@ -160,7 +160,7 @@ it("waits until it knows how far it is from the others, but no longer than a min
   expect(await untilJoined(settling)).toBeLessThan(10);
 });
 
-it("has nothing to look for where nothing is delegated yet: rounds will ask it", async () => {
+it("has nothing to search while nothing is delegated: rounds will ask it", async () => {
   const settling = await join(0, { distanceMs: null });
 
   await settling.pass();
@@ -168,7 +168,7 @@ it("has nothing to look for where nothing is delegated yet: rounds will ask it",
   expect(await isJoining()).toBe(false);
 });
 
-it("is left alone while it drains", async () => {
+it("is not searched for while it drains", async () => {
   const settling = await join(4);
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, drainingSince: noon })));
 
@@ -178,7 +178,7 @@ it("is left alone while it drains", async () => {
   expect(fleet.asked).toEqual([]);
 });
 
-it("gets back without a probe what it had, where it was nearer than the heir is", async () => {
+it("gets former subnets back without a probe where it was nearer than the heir", async () => {
   const settling = await join(0);
   const measured = async (number: number, own: number, heirs: number): Promise<SubnetId> => {
     const subnetId = await world.site(number);
@@ -237,7 +237,7 @@ it.each([
   });
 });
 
-it("a subnet that it stands in and never had stays where it is", async () => {
+it("a subnet that it is in but never had stays with its crawler", async () => {
   const settling = await join(0);
   const own = await world.subnet("6.1.0.0", "6.1.0.255");
   await world.delegations.delegateOwnSubnet(own, old, noon);

@@ -5,7 +5,7 @@ import {
   type BalanceInput,
   type Burden,
   burdensOf,
-  defaultBalanceSettings,
+  defaultHysteresis,
   type Move,
   noHysteresis,
   overloads,
@@ -355,7 +355,7 @@ describe("the paper's rule", () => {
 });
 
 describe("planned capacities", () => {
-  const banded = { ...defaultBalanceSettings, deadBandShare: 0.05 };
+  const banded = { ...defaultHysteresis, deadBandShare: 0.05 };
 
   it.each([
     [

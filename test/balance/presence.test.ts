@@ -1,4 +1,4 @@
-/** Crawlers that arrive, over a real database: from other places than before, and a whole fleet at once. */
+/** Crawlers that arrive, over a real database: from another place than before, and a whole fleet at once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { refreshCrawlers, welcomeCrawler } from "#coordinator/place/balance/presence";
 import { measuredPeers, takePeerReport } from "#coordinator/place/delegation/measure-peers";
@@ -117,7 +117,7 @@ describe("a crawler that comes from another address", () => {
     expect(hasMoved()).toBe(isElsewhere);
   });
 
-  it("makes void what it measured and what others measured of it, in the database and in memory", async () => {
+  it("voids what it measured and what others measured of it, in the database and in memory", async () => {
     await comes("5.1.1.9");
     await measured();
     await world.crawlers.hasJoined(crawlerId);
@@ -142,7 +142,7 @@ describe("a crawler that comes from another address", () => {
     expect(await world.delegations.latestRounds(10)).toMatchObject([{ probes: [{ crawlerId: other }] }]);
   });
 
-  it("is no heir of what it measured elsewhere, and gets nothing back for it", async () => {
+  it("is no heir for what it measured elsewhere, and gets nothing back for it", async () => {
     await comes("5.1.1.9");
     await world.delegations.saveRound(roundOf(subnetId, eachMs([other, 4], [crawlerId, 5])));
     for (const delegation of await world.delegations.readAll()) state.setDelegation(delegation);
@@ -170,7 +170,7 @@ describe("a crawler that comes from another address", () => {
     ]);
   });
 
-  it("at one coordinator is at the others when they hear of it", async () => {
+  it("is moved at the other coordinators when they hear of it", async () => {
     await comes("5.1.1.9");
     await measured();
     const elsewhere = await world.state();
@@ -216,7 +216,7 @@ it("reads each crawler about once when 250 arrive at once, and never the list of
   for (const subnetId of subnetIds) expect(state.delegationOf(subnetId)).not.toBeNull();
 });
 
-it("never puts back what was read before a newer reading", async () => {
+it("never replaces a newer reading by an older one", async () => {
   const state = await world.state();
   const [first] = state.crawlers;
   const gate = makeGate();
@@ -237,7 +237,7 @@ it("never puts back what was read before a newer reading", async () => {
   expect(state.crawler(first!.crawlerId)?.place).toBe("Elsewhere");
 });
 
-it("fails nobody for what another asked", async () => {
+it("fails nobody because of another's request", async () => {
   const together: number[][] = [];
   const gathered = new Gathered(async (items: readonly number[]) => {
     together.push([...items]);
@@ -267,7 +267,7 @@ describe("a crawler that arrives", () => {
     return { crawlerId, state, acknowledged };
   }
 
-  it("gives a crawler the subnet that it stands in, which then teaches, also after a restart", async () => {
+  it("gets the subnet that it is in, which then teaches, also after a restart", async () => {
     const subnetId = await world.subnet("5.1.1.0", "5.1.1.255");
 
     const { crawlerId, state, acknowledged } = await welcomed("north", "5.1.1.1");
@@ -282,7 +282,7 @@ describe("a crawler that arrives", () => {
     expect(restarted.delegationOf(subnetId)).toEqual(state.delegationOf(subnetId));
   });
 
-  it("gives nobody a subnet that another has, or for saying that it stands there when it comes from elsewhere", async () => {
+  it("gets no subnet that another has, nor one that it only claims to be in", async () => {
     const claimed = await world.subnet("5.1.1.0", "5.1.1.255");
     await world.subnet("5.1.2.0", "5.1.2.255");
 
@@ -296,7 +296,7 @@ describe("a crawler that arrives", () => {
     expect(owners.get(claimed)).toBe(beside.crawlerId);
   });
 
-  it("places a crawler by the address it states, else by where it comes from, never by a private one", async () => {
+  it("is placed by its stated address, or else by its connection's, but never by a private one", async () => {
     await world.subnet("5.1.1.0", "5.1.1.255");
     const addressOf = async (...given: Parameters<typeof welcomed>) => {
       const { crawlerId, state } = await welcomed(...given);
@@ -309,7 +309,7 @@ describe("a crawler that arrives", () => {
     expect(await addressOf("nowhere", "not an address", "127.0.0.1")).toBeNull();
   });
 
-  it("takes the leases back that a crawler no longer holds when it arrives, and leaves those it holds", async () => {
+  it("loses the leases that it no longer holds, and keeps the others", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
     const [kept] = await world.lease(crawlerId);
     const state = await world.state();
@@ -332,7 +332,7 @@ describe("a crawler that arrives", () => {
 
   const measured = (rttMs: number) => ({ type: "measured", method: "connect", rttMs, tries: 3 }) as const;
 
-  it("learns what crawlers measured of each other, the smaller direction, and nothing of what was not measured", async () => {
+  it("teaches the smaller direction of measured distances, and nothing of unmeasured ones", async () => {
     const [north, south] = [await world.arrived("north"), await world.arrived("south")];
     const state = await world.state();
     const report = (...peers: (readonly [CrawlerId, ProbeOutcome])[]) => ({

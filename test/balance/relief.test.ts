@@ -65,7 +65,7 @@ it("measures a predicted move first, by the crawler that would get the subnet, a
   expect([north, south].map((crawlerId) => state.subnetsOf(crawlerId))).toEqual([[first], [second]]);
 });
 
-it("moves without a probe where the new crawler's round trip is known", async () => {
+it("moves without a probe when the new crawler's RTT is known", async () => {
   await world.delegations.saveRound(roundOf(second, eachMs([north, 10], [south, 12])));
   const fleet = southAnswers(500);
 
@@ -75,7 +75,7 @@ it("moves without a probe where the new crawler's round trip is known", async ()
   expect((await world.delegations.readAll())[1]).toMatchObject({ crawlerId: south, rttMs: 12 });
 });
 
-it("plans again where a probe finds that a move would cost much more than predicted", async () => {
+it("plans again when a move would cost much more than predicted", async () => {
   const fleet = southAnswers(90);
 
   // The second would cost 80 ms and the first 30 ms: now the first is the cheaper one to give up.
@@ -89,7 +89,7 @@ it("prefers a subnet that can be measured to one that cannot", async () => {
   expect(await pass(new TableFleet([north, south]))).toEqual([first]);
 });
 
-it("measures a move again that could not be measured, when nothing better is left", async () => {
+it("retries a measurement that failed when nothing better is left", async () => {
   await world.pool.query("delete from probe where crawler_id = $1", [south]);
   const silent = new TableFleet([north, south]);
   expect([...(await pass(silent)), ...(await pass(silent))]).toEqual([]);
@@ -105,7 +105,7 @@ it("measures a move again that could not be measured, when nothing better is lef
   expect(state.delegationOf(moved[0]!)).toMatchObject({ crawlerId: south, rttMs: 60, measured: true });
 });
 
-it("trusts what it measured and did not use for an hour only", () => {
+it("trusts unused measurements for an hour only", () => {
   putOff.note({ subnetId: second, to: south, rttMs: 90 }, noon);
   putOff.note({ subnetId: second, to: north, rttMs: null }, secondsAfterNoon(1));
 
@@ -117,7 +117,7 @@ it("trusts what it measured and did not use for an hour only", () => {
   expect(putOff.of(second, secondsAfterNoon(3602)).size).toBe(0);
 });
 
-it("takes a subnet home when there is room again, and leaves it where it is while there is none", async () => {
+it("returns a subnet home when there is room again, and not before", async () => {
   // A move has to save more than 20 ms a page here (balance/hysteresis): 38 ms against 10 ms does.
   await pass(southAnswers(38));
   expect(await pass(southAnswers(38))).toEqual([]);
@@ -132,7 +132,7 @@ it("takes a subnet home when there is room again, and leaves it where it is whil
   expect(await pass(southAnswers(38))).toEqual([]);
 });
 
-it("leaves a subnet away from home where going home would save less than a move is worth", async () => {
+it("leaves a subnet away from home when returning would save less than a move is worth", async () => {
   await pass(southAnswers(26));
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));
 
@@ -152,7 +152,7 @@ it("relieves a crawler of more bytes than its partner allows", async () => {
   expect(await pass(southAnswers(26))).toEqual([second]);
 });
 
-it("reads no subnet while nobody has too much", async () => {
+it("reads no subnet while nobody is overloaded", async () => {
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 6 })));
   const reads: string[] = [];
   const delegations = new Proxy(world.delegations, {
@@ -167,7 +167,7 @@ it("reads no subnet while nobody has too much", async () => {
   expect(reads).toEqual(["crawlerLoads"]);
 });
 
-it("moves nothing while everybody has room, or where balancing is switched off", async () => {
+it("moves nothing while everybody has room, or when balancing is off", async () => {
   const fleet = southAnswers(26);
 
   expect(await pass(fleet, { policy: "none" })).toEqual([]);
@@ -176,7 +176,7 @@ it("moves nothing while everybody has room, or where balancing is switched off",
   expect(fleet.asked).toEqual([]);
 });
 
-it("leaves the subnets of a draining or offline crawler to those who hand them over, and gives it nothing", async () => {
+it("leaves the subnets of a draining or offline crawler to hand-overs, and gives it nothing", async () => {
   const fleet = southAnswers(26);
   const crawlers = state.crawlers;
   for (const crawlerId of [north, south]) {
@@ -193,7 +193,7 @@ it("leaves the subnets of a draining or offline crawler to those who hand them o
   expect(state.subnetsOf(north)).toHaveLength(2);
 });
 
-it("keeps to the number of moves of one pass", async () => {
+it("respects the number of moves per pass", async () => {
   const fleet = southAnswers(26);
   state.setCrawlers(
     state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: crawler.crawlerId === north ? 0 : 100 })),
@@ -202,7 +202,7 @@ it("keeps to the number of moves of one pass", async () => {
   expect(await pass(fleet, { movesPerPass: 1 })).toHaveLength(1);
 });
 
-it("follows the paper's variance rule where it is chosen", async () => {
+it("follows the paper's variance rule when it is chosen", async () => {
   const fleet = southAnswers(26);
 
   // Only the first was measured by two crawlers, so it alone has a variance.
@@ -212,7 +212,7 @@ it("follows the paper's variance rule where it is chosen", async () => {
 
 // Where partners deny targets and where ranges are anycast.
 
-it("neither probes for nor moves to a crawler whose partner denies the subnet", async () => {
+it("neither probes by nor moves to a crawler whose partner denies the subnet", async () => {
   const fleet = southAnswers(26);
   const denied = new DeniedTargets();
   denied.setList(south, { networks: ["5.1.2.0/24"], domains: [] });
@@ -223,7 +223,7 @@ it("neither probes for nor moves to a crawler whose partner denies the subnet", 
   expect(state.delegationOf(second)?.crawlerId).toBe(north);
 });
 
-it("measures what it has to know of a subnet as the subnet was measured, whatever the probe method is by now", async () => {
+it("measures a subnet by the method used before, whatever the current probe method is", async () => {
   const fleet = southAnswers(26);
 
   await pass(fleet, { probe: { method: "head", tries: 3, deadlineMs: 3000 } });
@@ -243,7 +243,7 @@ it.each(["min-cost-flow", "variance-rule"] as const)(
   },
 );
 
-it("moves an anycast range away from too much, learns nothing from it, and never takes it home", async () => {
+it("moves an anycast range away from an overload, learns nothing from it, and never returns it", async () => {
   const anycast = new AnycastRanges();
   anycast.mark(second, null);
   await world.pool.query("update delegation set anycast = true where subnet_id = $1", [second]);
@@ -257,7 +257,7 @@ it("moves an anycast range away from too much, learns nothing from it, and never
   expect(state.delegationOf(second)?.crawlerId).toBe(south);
 });
 
-it("calls it overload, not a way home, where the crawler that relieves another is nearer to an anycast range", async () => {
+it("records overload, not a return, when the relieving crawler is nearer to an anycast range", async () => {
   await world.delegations.saveRound(roundOf(second, eachMs([south, 4], [north, 10])));
   await world.pool.query("update delegation set crawler_id = $1 where subnet_id = $2", [north, second]);
   state = await world.state();
@@ -270,7 +270,7 @@ it("calls it overload, not a way home, where the crawler that relieves another i
   ]);
 });
 
-it("moves no anycast range for latency alone, where another subnet is relief enough", async () => {
+it("moves no anycast range for latency alone when another subnet relieves enough", async () => {
   const large = await world.site(3, "a", "b", "c", "d", "e");
   await world.delegations.saveRound(roundOf(large, [[north, 10]]));
   putOff.note({ subnetId: large, to: south, rttMs: 11 }, noon);

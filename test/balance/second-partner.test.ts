@@ -157,7 +157,7 @@ const joining = async () => (await world.crawlers.list()).filter(({ joiningSince
 const subnetsIn = (country: Country) =>
   [...sites].flatMap(([subnetId, of]) => (of === country ? [subnetId] : []));
 
-it("what a crawler gets while it is alone is unmeasured and teaches nothing; the second partner has its own in two minutes", async () => {
+it("what a lone crawler gets is unmeasured and teaches nothing; the second partner has its own in two minutes", async () => {
   await alone(20, ...countries);
   expect(ownedBy(north)).toHaveLength(20);
   expect(fleet.asked).toEqual([]);
@@ -181,7 +181,7 @@ it("what a crawler gets while it is alone is unmeasured and teaches nothing; the
   expect(await world.rows("select distinct measured from delegation")).toEqual([{ measured: true }]);
 });
 
-it("fetches that the first has made are its answer: only the newcomer is probed", async () => {
+it("the first crawler's fetches answer for it: only the newcomer is probed", async () => {
   await alone(4, "NL", "JP");
   const leases = await world.lease(north);
   const results = leases.map(({ leaseId, urls }, at) => {
@@ -204,7 +204,7 @@ it("fetches that the first has made are its answer: only the newcomer is probed"
   expect(fleet.asked.filter(({ crawlerId }) => crawlerId === north)).toHaveLength(2);
 });
 
-it("four that start together each have their own, though one was there some seconds earlier", async () => {
+it("four that start together each get their own, although one was seconds earlier", async () => {
   await alone(40, ...countries);
 
   const others = await joined(arrives("tokyo", "JP"), arrives("recife", "BR"), arrives("durban", "ZA"));
@@ -214,7 +214,7 @@ it("four that start together each have their own, though one was there some seco
     expect(ownedBy(crawlerId)).toEqual(Array(10).fill(countries[at]));
 });
 
-it("where the first is gone for a while, nothing of its is decided without it", async () => {
+it("while the first is gone, none of its subnets is decided without it", async () => {
   await alone(20, ...countries);
   const [tokyo] = await joined(arrives("tokyo", "JP"));
   fleet.goOnline(tokyo!);
@@ -228,7 +228,7 @@ it("where the first is gone for a while, nothing of its is decided without it", 
   expect(ownedBy(north)).toHaveLength(15);
 });
 
-it("a newcomer has no more than its partner allows, and nothing that its partner denies", async () => {
+it("a newcomer gets no more than its partner allows, and nothing that its partner denies", async () => {
   await alone(20, "NL", "JP");
   const [tokyo] = await joined(arrives("tokyo", "JP", 4));
   const [forbidden] = subnetsIn("JP");
@@ -241,7 +241,7 @@ it("a newcomer has no more than its partner allows, and nothing that its partner
   expect(state.ownerOf(forbidden!)).toBe(north);
 });
 
-it("what a crawler got because the other had no room is asked about when that has some again", async () => {
+it("what a crawler got because the other was full is asked about when that has room again", async () => {
   await alone(0);
   const [tokyo] = await joined(arrives("tokyo", "JP", 0));
   await lives(60);
@@ -263,7 +263,7 @@ it("what a crawler got because the other had no room is asked about when that ha
   expect(ownedBy(tokyo!)).toHaveLength(4);
 });
 
-it("the first gets what is near to it back, though all went to the second unmeasured while it was gone", async () => {
+it("the first gets back what is near to it, although all went to the second unmeasured", async () => {
   await alone(20, "NL", "JP");
   const [tokyo] = await joined(arrives("tokyo", "JP"));
   fleet.goOnline(tokyo!);
@@ -280,7 +280,7 @@ it("the first gets what is near to it back, though all went to the second unmeas
   expect(ownedBy(tokyo!)).toEqual(Array(10).fill("JP"));
 });
 
-it("a subnet with one crawler that may have it is not written about again and again", async () => {
+it("a subnet with a single possible crawler causes no repeated rounds", async () => {
   await alone(1, "JP");
   const [tokyo] = await joined(arrives("tokyo", "JP"));
   denied.noteRefusal(tokyo!, subnetsIn("JP")[0]!, now().getTime());
@@ -292,7 +292,7 @@ it("a subnet with one crawler that may have it is not written about again and ag
   expect(await world.rows("select cause from probe_round")).toEqual([{ cause: "new-subnet" }]);
 });
 
-it("a crawler that moves to another country gives up what is near no more, and has what is near there", async () => {
+it("a crawler that moves to another country gives up what is no longer near, and gets what is near there", async () => {
   await alone(20, ...countries);
   const [tokyo, delft] = await joined(arrives("tokyo", "JP"), arrives("delft", "NL"));
   await lives(120);
@@ -310,7 +310,7 @@ it("a crawler that moves to another country gives up what is near no more, and h
   );
 });
 
-it("of what a crawler has that has moved, those subnets are asked about first of which most is fetched", async () => {
+it("of a moved crawler's subnets those fetched most are asked about first", async () => {
   await alone(6, "NL");
   await joined(arrives("tokyo", "JP"));
   await lives(120);

@@ -33,7 +33,7 @@ describe("a pattern", () => {
     expect(typeof pattern === "string" ? pattern : patternFits(pattern, path)).toBe(fits);
   });
 
-  it("takes no longer for being evil: every piece is looked for once", () => {
+  it("takes no longer when it is malicious: every piece is searched once", () => {
     const pattern = parseUrlPattern(`/${"*a".repeat(140)}$`);
     let looked = 0;
     const text = `/${"a".repeat(2000)}b`;
@@ -51,7 +51,7 @@ describe("a pattern", () => {
     expect(looked).toBeLessThanOrEqual(140);
   });
 
-  it("has bounds: its length, its beginning, its characters", () => {
+  it("has limits: its length, its beginning, its characters", () => {
     expect(parseUrlPattern("x".repeat(301))).toContain("at most 300 are allowed");
     expect(parseUrlPattern("docs/")).toContain("must begin with / or *");
     expect(parseUrlPattern("/ä")).toContain("%20");
@@ -131,7 +131,7 @@ describe("settings that contradict each other are refused with the values", () =
     expect(faults({ prefixes: ["a.example/blog/"] }, others)).toEqual([]);
   });
 
-  it("texts that are none, all of them at once", () => {
+  it("invalid texts, all at once", () => {
     const wrong = {
       prefixes: ["a.example/docs", "http://[", "b.example"],
       seeds: ["x"],

@@ -35,7 +35,7 @@ const statesOf = async () =>
     ),
   );
 
-test("links that its filters leave out or that are too deep are not admitted; other hosts are as they were", async () => {
+test("links that its filters exclude or that are too deep are not admitted; other hosts are unaffected", async () => {
   crawlerId = await world.delegatedHost("north", root);
   await add({ exclude: ["/old/"], include: ["/docs/"], seeds: [root], maxDepth: 1 });
   const [lease] = await world.lease(crawlerId);
@@ -65,7 +65,7 @@ test("a host, and the coordinator, have no more channels than can be read with e
   expect(ofAll).toEqual(["there are 50000 channels, the maximum: remove one first"]);
 });
 
-test("what the frontier had before is refused with the reason, and due again when the channel goes", async () => {
+test("earlier URLs that it excludes are refused with the reason, and due again when the channel is removed", async () => {
   crawlerId = await world.delegatedHost("north", root, at("/old/1"), at("/docs/1"));
   const { channelId } = await add({ exclude: ["/old/"] });
 
@@ -81,7 +81,7 @@ test("what the frontier had before is refused with the reason, and due again whe
   expect((await statesOf())["/old/1"]).toBe("due");
 });
 
-test("what is under a lease is taken out when it comes back, and then the channel is settled", async () => {
+test("leased URLs are refused when they come back, and then the channel is settled", async () => {
   crawlerId = await world.delegatedHost("north", at("/old/1"));
   const [lease] = await world.lease(crawlerId);
   await add({ exclude: ["/old/"] });
@@ -94,13 +94,13 @@ test("what is under a lease is taken out when it comes back, and then the channe
   expect(done[0]).toMatchObject({ settled: true, expectedPages: 1 });
 });
 
-test("its seeds come into the frontier with it, also of a host that nobody knew", async () => {
+test("its seeds are admitted with it, also of an unknown host", async () => {
   await add({ prefixes: ["a.example/docs/"], seeds: [at("/docs/"), at("/docs/b")] });
 
   expect(await statesOf()).toEqual({ "/docs/": "due", "/docs/b": "due" });
 });
 
-test("of two that overlap and are added at once, one is refused", async () => {
+test("of two overlapping channels added concurrently, one is refused", async () => {
   const store = createChannelStore(world.pool);
 
   const made = await Promise.all([
@@ -147,7 +147,7 @@ describe("coverage", () => {
     );
   }
 
-  it("is in progress as long as something waits for its first fetch, and complete afterwards", async () => {
+  it("is in progress while something waits for its first fetch, and complete afterwards", async () => {
     const crawlerId = await world.delegatedHost("athens", "http://a.example/");
     await crawlOn(crawlerId, ["http://a.example/1"], 1, 0);
     const during = await coverageList(world.pool, { ...nothing, host: "a.example" });
@@ -167,7 +167,7 @@ describe("coverage", () => {
     ]);
   });
 
-  it("is cut by depth where its deepest pages link to what is not in the crawl", async () => {
+  it("is cut by depth when its deepest pages link to what is not in the crawl", async () => {
     await crawl(
       "http://a.example/",
       ["http://a.example/deep", "http://a.example/deeper"],
@@ -194,7 +194,7 @@ describe("coverage", () => {
     expect(list?.coverage[0]).toMatchObject({ cutBy: ["depth"], tooDeep: 1 });
   });
 
-  it("is cut by budget where URLs are held back or left out, which a line for each seed says", async () => {
+  it("is cut by budget when URLs are held or dropped, which the line of each seed shows", async () => {
     await crawl(
       "http://a.example/",
       Array.from({ length: 80 }, (_, number) => `http://a.example/${number}`),
@@ -212,7 +212,7 @@ describe("coverage", () => {
     expect([line.fetched, line.held]).toEqual([one!.fetched, one!.held]);
   });
 
-  it("tells a channel by its directories, and of a submission each seed's channel or host", async () => {
+  it("names a channel by its directories, and for a submission each seed's channel or host", async () => {
     const store = createChannelStore(world.pool);
     const docs = { prefixes: ["http://a.example/docs/"], seeds: [], include: [], exclude: [], maxDepth: 3 };
     await store.add(readChannel(docs), noon);
@@ -245,7 +245,7 @@ describe("coverage", () => {
     expect(channels!.coverage).toHaveLength(1);
   });
 
-  it("knows nothing of what there is not", async () => {
+  it("is null for unknown channels, submissions and hosts", async () => {
     await world.frontier.admit(seeds("http://a.example/"), scope, noon);
 
     const answers = await Promise.all([

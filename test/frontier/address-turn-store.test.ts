@@ -1,4 +1,4 @@
-/** Over the whole fleet, an address is asked by one crawler at a time, whoever has the hosts that are behind it: turns are taken, given back or run out. */
+/** Over the whole fleet, one crawler at a time uses an address, whoever has the hosts behind it: turns are taken, returned or expire. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -58,7 +58,7 @@ const giveBack = async (crawlerId: CrawlerId, leaseId: string, seconds: number) 
   );
 
 describe("an address", () => {
-  it("that two crawlers have hosts at is the turn of one, and after a rest the other's", async () => {
+  it("shared by two crawlers' hosts is used by one, and after a rest by the other", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", south, "192.0.2.1");
@@ -73,7 +73,7 @@ describe("an address", () => {
     expect([hostsOf(meanwhile), hostsOf(tooEarly), hostsOf(rested)]).toEqual([[], [], ["b"]]);
   });
 
-  it("is one crawler's with all hosts that it has there, and free when the last of them is", async () => {
+  it("belongs to one crawler for all its hosts there, and is free when the last of them is", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", north, "192.0.2.1");
@@ -88,7 +88,7 @@ describe("an address", () => {
     expect([hostsOf(both), hostsOf(oneLeft), hostsOf(noneLeft)]).toEqual([["a", "b"], [], ["c"]]);
   });
 
-  it("goes to the crawler that had it without a rest: it keeps the pace itself", async () => {
+  it("goes back to the same crawler without a rest, since that keeps the pace itself", async () => {
     const { north, host } = await fleet();
     await host("a", north, "192.0.2.1");
 
@@ -98,7 +98,7 @@ describe("an address", () => {
     expect(hostsOf(await leased(north, 1))).toEqual(["a"]);
   });
 
-  it("rests longer after a lease that ran out, since a request may be under way", async () => {
+  it("rests longer after an expired lease, since a request may be under way", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", south, "192.0.2.1");
@@ -120,7 +120,7 @@ describe("an address", () => {
     expect(hostsOf(await leased(south))).toEqual(["c"]);
   });
 
-  it("that is one of several of a host holds up the host", async () => {
+  it("in use blocks every host that also has it", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1", "192.0.2.2", "2001:db8::1");
     await host("b", south, "192.0.2.3", "192.0.2.2");
@@ -130,7 +130,7 @@ describe("an address", () => {
     expect(hostsOf(await leased(south))).toEqual(["c"]);
   });
 
-  it("is anybody's after half a minute of leases that follow each other", async () => {
+  it("is free for others after half a minute of continuous leases", async () => {
     const { north, south, host } = await fleet();
     for (const name of ["a", "b", "c"]) await host(name, north, "192.0.2.1");
     await host("z", south, "192.0.2.1");
@@ -146,7 +146,7 @@ describe("an address", () => {
     expect([hostsOf(tooLong), hostsOf(resting), hostsOf(others)]).toEqual([[], [], ["z"]]);
   });
 
-  it("is one crawler's even when twenty ask at once", async () => {
+  it("belongs to one crawler even when twenty requests collide", async () => {
     const { north, south, host } = await fleet();
     for (const [index, name] of ["a", "b", "c", "d", "s", "t", "u", "v"].entries())
       await host(name, index < 4 ? north : south, "192.0.2.1", `192.0.2.${name.charCodeAt(0)}`);
@@ -162,7 +162,7 @@ describe("an address", () => {
     expect((await turns()).reduce((sum, { leases }) => sum + leases, 0)).toBe(8);
   });
 
-  it("that only crawlers were led to counts from the host's next lease on, once a second one names it", async () => {
+  it("that only crawlers were directed to counts from the next lease, once a second crawler reports it", async () => {
     const { north, south, host } = await fleet();
     const third = await world.crawler("third");
     await host("a", north, "192.0.2.1");
@@ -199,7 +199,7 @@ describe("an address", () => {
     expect(hostsOf(await leased(south, 10_800))).toEqual([]);
   });
 
-  it("that nobody asks any more is forgotten", async () => {
+  it("without leases for an hour is forgotten", async () => {
     const { north, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", north, "192.0.2.2");
@@ -234,7 +234,7 @@ describe("turns", () => {
 });
 
 describe("of turns", () => {
-  it("what was taken for a host that gets no lease is given back", async () => {
+  it("a turn taken for a host that gets no lease is given back", async () => {
     const { north, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", north, "192.0.2.1", "192.0.2.2");
@@ -250,7 +250,7 @@ describe("of turns", () => {
     ]);
   });
 
-  it("all is given back when leases cannot be written", async () => {
+  it("all turns are given back when leases cannot be written", async () => {
     const { north, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await world.rows("alter table lease add constraint none_of_a check (host <> 'a.example')");
@@ -265,7 +265,7 @@ describe("of turns", () => {
     expect(hostsOf(await leased(north))).toEqual(["a"]);
   });
 
-  it("the end of an old lease takes nothing off a turn that began after it had run out", async () => {
+  it("the end of an expired lease is not subtracted from a turn that began later", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1");
     await host("b", south, "192.0.2.1");
@@ -282,7 +282,7 @@ describe("of turns", () => {
     expect(await turns()).toEqual([{ address: "192.0.2.1", crawler_id: south, leases: 1 }]);
   });
 
-  it("nor off a new turn of the same crawler", async () => {
+  it("nor from a new turn of the same crawler", async () => {
     const { north, south, host } = await fleet();
     await host("a", north, "192.0.2.1");
     const [old] = await leased(north);
@@ -300,7 +300,7 @@ describe("of turns", () => {
     expect(hostsOf(await leased(south, 100))).toEqual([]);
   });
 
-  it("no more statements are needed for many leases than for one", async () => {
+  it("many leases need no more statements than one", async () => {
     const { north, host } = await fleet();
     let sequence = 0;
     const counted = async (names: readonly string[]) => {
@@ -342,7 +342,7 @@ describe("of turns", () => {
   });
 });
 
-it("a turn of a clock that went back since is over after a rest", async () => {
+it("a turn written by a clock that was set back since ends after a rest", async () => {
   const { north, south, host } = await fleet();
   const day = 86_400;
   await host("a", north, "192.0.2.1");
@@ -361,7 +361,7 @@ it("a turn of a clock that went back since is over after a rest", async () => {
   expect([hostsOf(await leased(south, 29)), hostsOf(await leased(south, 30))]).toEqual([[], ["c", "d"]]);
 });
 
-it("whoever writes leases tells of their turns, and nobody else writes table address_turn", () => {
+it("only the modules that keep turns write leases, and only one writes table address_turn", () => {
   const root = join(import.meta.dirname, "../..");
   const sources = ["coordinator", "rir-import", "ops", "db"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })

@@ -30,7 +30,7 @@ describe("a host's budget", () => {
     expect([budget({}), budget({}, 20), budget({ good: 1000 }, 300)]).toEqual([50, 20, 300]);
   });
 
-  it("grows by 4 with a good page, and by 8 more for each that a link from another host stands for", () => {
+  it("grows by 4 with a good page, and by 8 more for each that has a link from another host", () => {
     expect([budget({ good: 10 }), budget({ good: 10, outsideLinks: 3 })]).toEqual([90, 114]);
     expect(budget({ good: 10, outsideLinks: 1_000_000 })).toBe(170);
     expect(budget({ outsideLinks: 1_000_000 })).toBe(50);
@@ -42,7 +42,7 @@ describe("a host's budget", () => {
     expect(budget({ nearDuplicates: 1000 })).toBe(10);
   });
 
-  it("lets a host grow without end while half of what is fetched is good, and a trap not", () => {
+  it("lets a host grow while half of its fetches are good, and stops a trap", () => {
     const grown = (goodOfTen: number) => {
       let urls = 0;
       const pages = { ...nothing };
@@ -77,7 +77,7 @@ describe("what a URL counts for", () => {
   });
   const failed = (code: string): FetchOutcome => ({ type: "failed", blame: "target", code, reason: "" });
 
-  it("is what its page is", () => {
+  it("follows its page", () => {
     expect(worth({})).toBe("good");
     expect(worth({}, true)).toBe("near-duplicate");
     expect(worth({ words: 4 })).toBe("empty");
@@ -85,14 +85,14 @@ describe("what a URL counts for", () => {
     expect(worth({}, false, "failed")).toBe("good");
   });
 
-  it("is nothing for a list, a page that is not to be indexed, a redirect and a refusal", () => {
+  it("is nothing for a list, a noindex page, a redirect and a refusal", () => {
     expect([worth({ kind: "sitemap" }), worth({ kind: "feed" })]).toEqual([null, null]);
     expect(worth({ robots: { noindex: true, nofollow: false } })).toBeNull();
     expect(worthOfOutcome({ type: "redirected", status: 301, location: "http://b.example/" })).toBeNull();
     expect(worthOfOutcome({ type: "refused-by-robots", rule: "" })).toBeNull();
   });
 
-  it("is an error where that will not pass, and else what it was before", () => {
+  it("is a failure after a permanent error, and otherwise stays what it was", () => {
     expect([400, 404, 410].map((code) => worthOfOutcome(status(code)))).toEqual([
       "failed",
       "failed",
@@ -134,7 +134,7 @@ describe("new URLs", () => {
     };
   }
 
-  it("the shallowest are due, then those found first; some are held, and the rest is left out", () => {
+  it("are due shallowest first, then in order found; some are held and the rest is dropped", () => {
     const urls = [found("deep", 3), found("one"), found("two"), found("three"), found("four")];
 
     expect(placed(urls, room(2, { holds: 2 }))).toEqual({
@@ -143,7 +143,7 @@ describe("new URLs", () => {
     });
   });
 
-  it("a refused host's URLs are refused with its reason as far as it has room, and none is held", () => {
+  it("of a refused host are refused with its reason as far as it has room, and none is held", () => {
     const { placed: rows, counts } = placeUrls(
       [found("one"), found("two")],
       new Map([[hostHash, room(1, { refused: "10.0.0.1 is private", holds: 5 })]]),
@@ -153,7 +153,7 @@ describe("new URLs", () => {
     expect(counts.get(hostHash)).toEqual({ urls: 1, due: 0, held: 0, lists: 0, leftOut: 1 });
   });
 
-  it("sitemaps and feeds have a bound of their own, whatever room there is", () => {
+  it("that are sitemaps or feeds have a limit of their own", () => {
     const urls = [found("map-1", 0, true), found("map-2", 0, true), found("page")];
 
     expect(placed(urls, room(9, { lists: mostListUrls - 1 }))).toEqual({
@@ -162,7 +162,7 @@ describe("new URLs", () => {
     });
   });
 
-  it("a host without a room, which opted out, takes none and counts none", () => {
+  it("of a host that opted out are neither taken nor counted", () => {
     expect(placeUrls([found("one")], new Map())).toEqual({ placed: [], counts: new Map() });
   });
 });
@@ -176,17 +176,17 @@ describe("a crawler's hosts", () => {
       .map(({ shares: [subnet, domain] }) => `${subnet}${domain!.slice(1) === "" ? domain : ""}`)
       .join("");
 
-  it("a subnet gets a quarter of many hosts, and five of the latest twenty when few are asked for", () => {
+  it("of one subnet are a quarter of many, and five of the latest twenty when few are requested", () => {
     expect([1, 20, 40, 1000].map(largestShare)).toEqual([5, 5, 10, 250]);
   });
 
-  it("hosts beyond their subnet's share stand behind the others, in their order", () => {
+  it("beyond their subnet's share follow the others, in their order", () => {
     const { within, beyond } = splitByShare(hosts(..."aaaaaaabc"), { wanted: 20, recent: [] });
 
     expect([names(within), names(beyond)]).toEqual(["aaaaabc", "aa"]);
   });
 
-  it("what the crawler got just before counts, as far as twenty hosts reach", () => {
+  it("count with those of its previous requests, twenty in all", () => {
     const recent = [..."aaaaa", ..."b".repeat(15)].map((subnet) => [subnet]);
 
     const alone = splitByShare(hosts("a", "c"), { wanted: 1, recent: recent.slice(0, 5) });
@@ -198,13 +198,13 @@ describe("a crawler's hosts", () => {
     expect(names(together.within)).toBe("a");
   });
 
-  it("no more than wanted are within", () => {
+  it("within the shares are at most as many as wanted", () => {
     const { within, beyond } = splitByShare(hosts(..."abcd"), { wanted: 2, recent: [] });
 
     expect([names(within), names(beyond)]).toEqual(["ab", "cd"]);
   });
 
-  it("of hosts beyond their subnet's share those of other domains go before those of one that has its own", () => {
+  it("beyond their subnet's share are of other domains first", () => {
     const waiting = hosts(...Array(8).fill("aE"), ..."aaaa");
 
     const { within, beyond } = splitByShare(waiting, { wanted: 20, recent: [] });

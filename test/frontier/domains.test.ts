@@ -1,4 +1,4 @@
-/** Whoever runs a domain has as many hosts in it as he likes: what he gets of new hosts, of the queue and of an address by them. */
+/** The owner of a domain can invent any number of hosts: what these get of new hosts, of the queue and of an address. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
 import { domainReport } from "#coordinator/crawl/frontier/domain-store";
@@ -58,7 +58,7 @@ const onDay = async (days: number) =>
   await world.applyOutbox(daysLater(days), { scope, newHosts: new NewHostBudget(1000) });
 
 describe("new hosts", () => {
-  it("of a domain are as many a day as it has: the others come in on later days, and everybody else's at once", async () => {
+  it("of a domain are limited to as many a day as it has, and the rest is admitted on later days", async () => {
     const named = [...many(100, (n) => `h${n}.evil.example`), ...many(30, (n) => `good${n}.example`)];
 
     const bites = await fetched("hub.example", named);
@@ -76,7 +76,7 @@ describe("new hosts", () => {
     });
   });
 
-  it("that have to wait beyond two days' share are left out and counted, whatever a restart forgets", async () => {
+  it("beyond two days' allotment are dropped and counted, also after a restart", async () => {
     const bites = await fetched(
       "hub.example",
       many(300, (n) => `h${n}.evil.example`),
@@ -94,7 +94,7 @@ describe("new hosts", () => {
     expect(await hostsOf(".evil.example")).toBe(20);
   });
 
-  it("that one site links to are bounded, however many domains they are of; those of another site are not", async () => {
+  it("linked from one site are limited, however many domains they belong to", async () => {
     const bites = await fetched(
       "hub.example",
       many(90, (n) => `farm${n}.example`),
@@ -113,7 +113,7 @@ describe("new hosts", () => {
     });
   });
 
-  it("of people are always welcome; names below a private suffix are domains of their own", async () => {
+  it("named by people are always admitted; names below a private suffix are domains of their own", async () => {
     const seeded = many(60, (n) => `www${n}.university.example`);
     await world.frontier.admit(seeds(...seeded), scope, noon);
     await fetched(
@@ -125,7 +125,7 @@ describe("new hosts", () => {
     expect(await world.rows("select from frontier_host where domain_place > 0")).toHaveLength(0);
   });
 
-  it("of large domains have a quarter of a crawler's day together", async () => {
+  it("of large domains share a quarter of a crawler's daily budget", async () => {
     await world.pool.query(
       "insert into domain_count values ('big.example', 500, '2029-12-31', 0, 0, 0), ('huge.example', 9000, '2029-12-31', 0, 0, 0)",
     );
@@ -138,7 +138,7 @@ describe("new hosts", () => {
     expect((await hostsOf(".big.example")) + (await hostsOf(".huge.example"))).toBe(10);
   });
 
-  it("that wait for a day that a wrong clock named are looked at again", async () => {
+  it("deferred to a day written by a wrong clock are released", async () => {
     await fetched(
       "hub.example",
       many(40, (n) => `h${n}.evil.example`),
@@ -151,7 +151,7 @@ describe("new hosts", () => {
   });
 });
 
-it("all hosts of a domain hold little more URLs for later than its first ones", () => {
+it("all hosts of a domain hold little more URLs than its first twenty", () => {
   const held = (hosts: number) =>
     Array.from({ length: hosts }, (_, place) => mostHeldAt(place)).reduce((sum, most) => sum + most, 0);
 
@@ -198,7 +198,7 @@ describe("leases", () => {
   const ofVictims = (leases: readonly { host: string }[]) =>
     leases.filter(({ host }) => !host.includes("evil")).length;
 
-  it("go to a domain by its share, however many of its hosts have been due for longer", async () => {
+  it("go to a domain by its share, however many of its hosts are due longer", async () => {
     await due(
       many(700, (n) => `h${n}.evil.example`),
       0,
@@ -213,7 +213,7 @@ describe("leases", () => {
     expect(ofVictims(await leased(61))).toBe(15);
   });
 
-  it("at one address go to each domain there, one at a time to whoever uses most of it", async () => {
+  it("at a shared address go to each domain, one at a time to the domain that uses most of it", async () => {
     await due(
       many(150, (n) => `h${n}.evil.example`),
       0,

@@ -26,7 +26,7 @@ test("a link to a known URL counts as a back-link and changes nothing else of it
   ]);
 });
 
-test("a host never gets more URLs than the scope allows, the shallowest first; the rest is counted", async () => {
+test("a host gets at most as many URLs as the scope allows, shallowest first; the rest is counted", async () => {
   const urls = [3, 1, 2].map((depth) => ({ key: keyOf(`http://a.example/${depth}`), depth }));
 
   const { newUrls } = await world.frontier.admit(urls, { ...scope, pagesPerHost: 2 }, noon);
@@ -60,7 +60,7 @@ test("without admitNewHosts only URLs of known hosts come in", async () => {
   expect(admitted).toEqual({ newUrls: 1, newHosts: 0 });
 });
 
-test("twenty that admit the same URLs at once leave one row each, and the host's limit holds", async () => {
+test("twenty concurrent admissions of the same URLs leave one row each, and the host's limit holds", async () => {
   const batches = Array.from({ length: 20 }, (_, batch) =>
     Array.from({ length: 10 }, (_, i) => [
       `http://a.example/${(i * 7 + batch) % 20}`,
@@ -86,7 +86,7 @@ test("twenty that admit the same URLs at once leave one row each, and the host's
   ]);
 });
 
-test("a host is to be resolved once, until two minutes pass without an answer", async () => {
+test("a host is offered for resolution once, and again after two minutes without an answer", async () => {
   await world.frontier.admit(seeds("http://a.example/"), scope, noon);
 
   expect(await world.frontier.hostsToResolve(10, noon)).toEqual(["a.example"]);
@@ -94,7 +94,7 @@ test("a host is to be resolved once, until two minutes pass without an answer", 
   expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(121))).toEqual(["a.example"]);
 });
 
-test("twenty that ask for hosts to resolve at once get each host once", async () => {
+test("twenty concurrent claims get each host to resolve once", async () => {
   await world.frontier.admit(
     seeds(...Array.from({ length: 40 }, (_, i) => `http://h${i}.example/`)),
     scope,
@@ -110,7 +110,7 @@ test("twenty that ask for hosts to resolve at once get each host once", async ()
   expect(hosts.length + (await world.frontier.hostsToResolve(40, noon)).length).toBe(40);
 });
 
-test("a host whose address runs out is resolved again when something of it is due", async () => {
+test("a host with an expired address is resolved again when one of its URLs is due", async () => {
   await world.frontier.admit(seeds("http://a.example/"), scope, noon);
   await world.resolve("a.example", "198.51.100.7", null);
 
@@ -118,7 +118,7 @@ test("a host whose address runs out is resolved again when something of it is du
   expect(await world.frontier.hostsToResolve(10, secondsAfterNoon(3601))).toEqual(["a.example"]);
 });
 
-test("a name that does not resolve is asked again at doubling intervals", async () => {
+test("a name that does not resolve is retried at doubling intervals", async () => {
   await world.frontier.admit(seeds("http://a.example/"), scope, noon);
   const failed = { type: "failed", host: "a.example", reason: "NXDOMAIN" } as const;
 
@@ -137,7 +137,7 @@ test("a name that does not resolve is asked again at doubling intervals", async 
   ]);
 });
 
-test("the URLs of a refused host are refused with its reason, those that come later, too", async () => {
+test("all URLs of a refused host are refused with its reason, including later ones", async () => {
   await world.frontier.admit(seeds("http://a.example/"), scope, noon);
 
   await world.frontier.saveResolutions(
@@ -180,7 +180,7 @@ test("a lease holds the due URLs of one host and says where the host is", async 
   ).toEqual([{ lease_id: leases[0]?.leaseId, open_urls: 2, listed: 2 }]);
 });
 
-test("a lease takes so many URLs as asked for; the rest is due, but not to be had before the lease is closed", async () => {
+test("a lease takes as many URLs as requested; the rest stays due until the lease is closed", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
 
   const [lease] = await world.lease(crawlerId, noon, { hosts: 1, urlsPerHost: 1 });
@@ -190,7 +190,7 @@ test("a lease takes so many URLs as asked for; the rest is due, but not to be ha
   expect(await world.rows("select due_at from frontier_host")).toEqual([{ due_at: noon }]);
 });
 
-test("only the crawler that has the subnet gets its hosts, and only when they are due and may be asked", async () => {
+test("only the crawler of the subnet gets its hosts, and only when they are due and rested", async () => {
   const north = await world.delegatedHost("north", "http://a.example/");
   const south = await world.crawler("south");
   await world.rows("update frontier_host set not_before = '2030-01-01T12:00:05Z'");
@@ -201,7 +201,7 @@ test("only the crawler that has the subnet gets its hosts, and only when they ar
   expect((await world.lease(north, secondsAfterNoon(5))).length).toBe(1);
 });
 
-test("a crawler gets its hosts however many of others have been due for longer", async () => {
+test("a crawler gets its hosts however many hosts of others are due longer", async () => {
   const north = await world.delegatedHost("north", "http://a.example/");
   const south = await world.crawler("south");
   const others = await world.subnet("203.0.113.0", "203.0.113.255");
@@ -216,7 +216,7 @@ test("a crawler gets its hosts however many of others have been due for longer",
   expect((await world.lease(north)).map(({ host }) => host)).toEqual(["a.example"]);
 });
 
-test("twenty requests at once lease every host once", async () => {
+test("twenty concurrent requests lease every host once", async () => {
   const urls = Array.from({ length: 30 }, (_, i) => `http://h${i}.example/`);
   const crawlerId = await world.delegatedHost("north", ...urls);
 
@@ -230,7 +230,7 @@ test("twenty requests at once lease every host once", async () => {
   expect(hosts.length).toBe(30);
 });
 
-test("a lease that is given back leaves its URLs due, and a second time nothing happens", async () => {
+test("a returned lease leaves its URLs due, and returning it again does nothing", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/");
   const [lease] = await world.lease(crawlerId);
   const leaseId = asLeaseId(lease!.leaseId);
@@ -247,7 +247,7 @@ test("a lease that is given back leaves its URLs due, and a second time nothing 
   ]);
 });
 
-test("leases given back together end once each, and only those of whoever gives them back", async () => {
+test("leases returned together end once each, and only by their owner", async () => {
   const north = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
   const south = await world.crawler("south");
   const [first, second] = (await world.lease(north)).map((lease) => asLeaseId(lease.leaseId));
@@ -263,7 +263,7 @@ test("leases given back together end once each, and only those of whoever gives 
   expect(await world.rows("select from lease where closed_at is null")).toEqual([]);
 });
 
-test("a host that has to rest is not leased before, though no result of its lease came", async () => {
+test("a host whose crawler asks for a rest is not leased before, although no result arrived", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/");
   const [lease] = await world.lease(crawlerId);
   const leaseId = asLeaseId(lease!.leaseId);
@@ -274,7 +274,7 @@ test("a host that has to rest is not leased before, though no result of its leas
   expect(await world.lease(crawlerId, new Date(noon.getTime() + 61_000))).toHaveLength(1);
 });
 
-test("a lease returns by itself when its time is over, once, however many look", async () => {
+test("an expired lease returns by itself, once, despite concurrent sweeps", async () => {
   const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
   await world.lease(crawlerId);
 
@@ -304,7 +304,7 @@ test("a host refused while it is leased keeps nothing due when the lease returns
   expect((await world.frontier.progress()).urlsPending).toBe(0);
 });
 
-test("progress counts hosts, URLs and subnets by what is still to be done", async () => {
+test("progress counts hosts, URLs and subnets by what remains", async () => {
   await world.delegatedHost("north", "http://a.example/", "http://a.example/x");
   await world.frontier.admit(
     seeds("http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/"),
@@ -340,7 +340,7 @@ test("progress counts hosts, URLs and subnets by what is still to be done", asyn
 describe("times written by a clock that was ahead", () => {
   const day = 86_400;
 
-  it("hosts rest as long as they were to, counted from now; what was found meanwhile is due, and nothing else is touched", async () => {
+  it("hosts keep their rest, counted from now; URLs found meanwhile are due, and nothing else changes", async () => {
     const north = await world.delegatedHost("north", "http://a.example/0", "http://a.example/1");
     const [lease] = await world.lease(north, secondsAfterNoon(day));
     const { result } = arrivedResult({ sequence: 1, leaseId: lease!.leaseId, url: "http://a.example/0" });

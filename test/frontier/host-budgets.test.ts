@@ -56,7 +56,7 @@ const wordsOf = async (question: string, code: string) =>
   (await who(question)).standing.find((line) => line.code === code)?.words;
 
 describe("a host", () => {
-  it("of good pages is crawled whole: what was held comes in as the budget grows", async () => {
+  it("with good pages is crawled completely, as held URLs are admitted when the budget grows", async () => {
     const fetched = await crawled(
       (url, index) => ({ page: text(index), links: url === root ? pages(400) : [] }),
       { rounds: 20 },
@@ -66,7 +66,7 @@ describe("a host", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ url_count: 401, held_urls: 0, good_pages: 401 });
   });
 
-  it("that is a trap of near-duplicates without end stops, and says why", async () => {
+  it("that is an endless trap of near-duplicates stops, and says why", async () => {
     const endless = (url: string, index: number): Shipped => ({
       page: text(index < 5 ? index : 0),
       links: pages(20, 20 * (Number(url.slice(root.length)) + 1)),
@@ -113,7 +113,7 @@ describe("a host", () => {
     );
   });
 
-  it("never gets more than the operator's limit, held ones and all", async () => {
+  it("never exceeds the operator's limit, held URLs included", async () => {
     const north = await world.delegatedHost("north", root);
 
     await world.ship(north, { [root]: { page: text(1), links: pages(300) } }, noon, {
@@ -124,7 +124,7 @@ describe("a host", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ url_count: 54, held_urls: 6 });
   });
 
-  it("loses nothing that was admitted when its pages turn bad, and earns again when they turn good", async () => {
+  it("keeps admitted URLs when its pages turn bad, and earns again when they turn good", async () => {
     const north = await world.delegatedHost("north", root);
     const due = pages(40);
     await world.ship(north, { [root]: { page: text(0), links: due } }, noon, wide);
@@ -150,7 +150,7 @@ describe("a host", () => {
     expect(await world.hostRow("a.example")).toMatchObject({ url_count: 41, failed_urls: 0, good_pages: 41 });
   });
 
-  it("earns by links from other hosts, and loses that when they go", async () => {
+  it("earns by links from other hosts, and loses that when the links go", async () => {
     const north = await world.delegatedHost("north", root, "http://b.example/");
     const other = "http://b.example/";
 
@@ -163,7 +163,7 @@ describe("a host", () => {
     expect(await world.hostRow("b.example")).toMatchObject({ outside_links: 0 });
   });
 
-  it("pays for the links that its crawler left out as traps, once", async () => {
+  it("pays once for the links that its crawler left out as traps", async () => {
     const north = await world.delegatedHost("north", root);
     const page = { ...text(1), trappedLinks: 500 };
 
@@ -235,7 +235,7 @@ describe("URLs over the budget", () => {
   const held = async () => await world.urls("held");
 
   describe("held URLs", () => {
-    it("take a row together, and none of the frontier", async () => {
+    it("share one row, and take none of the frontier", async () => {
       await ship(pages(80));
 
       expect([await rowsOf("frontier_url"), await rowsOf("held_urls"), await rowsOf("held_url")]).toEqual([
@@ -245,7 +245,7 @@ describe("URLs over the budget", () => {
       expect(await held()).toEqual(pages(33, 47).sort());
     });
 
-    it("are held once however often they are named, by links, by people and by a crawler that comes twice", async () => {
+    it("are held once, however often links or people name them", async () => {
       await ship(pages(80));
       await ship(pages(90), days(1));
       await world.frontier.admit(seeds(...pages(90)), { ...scope, ...wide }, days(1));
@@ -255,7 +255,7 @@ describe("URLs over the budget", () => {
       expect(await held()).toEqual(pages(43, 47).sort());
     });
 
-    it("come in as their host earns them: the shallowest first, then as they were found", async () => {
+    it("are admitted as their host earns them: shallowest first, then oldest", async () => {
       await ship(pages(60));
       await world.ship(north, { [`${root}0`]: { links: pages(10, 100) } }, secondsAfterNoon(1), wide);
       await ship(pages(70), days(1));
@@ -297,7 +297,7 @@ describe("URLs over the budget", () => {
       expect(await rowsOf("held_urls")).toBe(0);
     });
 
-    it("that the frontier holds all the same, by an older coordinator, are let in once", async () => {
+    it("that an older coordinator also admitted are admitted once", async () => {
       await ship(pages(60));
       await world.rows(
         `insert into frontier_url (host_hash, url_hash, url, depth)
@@ -311,7 +311,7 @@ describe("URLs over the budget", () => {
       expect(await world.urlRow(`${root}50`)).toMatchObject({ depth: 7 });
     });
 
-    it("are let in as far as their channel wants them by then", async () => {
+    it("are admitted only if their channel includes them by then", async () => {
       await ship(pages(53));
       const rules = { prefixes: ["a.example"], seeds: [], include: [], exclude: ["/50"], maxDepth: null };
       await createChannelStore(world.pool).add(readChannel(rules), noon);
@@ -323,7 +323,7 @@ describe("URLs over the budget", () => {
       expect(await world.urlRow(`${root}51`)).toMatchObject({ state: "due" });
     });
 
-    it("are fetched now if somebody wants them to be, and the others wait on", async () => {
+    it("are fetched now when somebody asks for them, and the others wait", async () => {
       await ship(pages(60));
 
       const due = await fetchAgain(world.pool, [`${root}50`, `${root}55`, `${root}999`].map(keyOf), days(1));
@@ -336,7 +336,7 @@ describe("URLs over the budget", () => {
       expect([await counts(), await rowsOf("held_urls")]).toEqual([{ urls: 61, held: 0 }, 0]);
     });
 
-    it("are each held once, and within the bound, whoever finds them at the same moment", async () => {
+    it("are held once and within the limit under concurrent finds", async () => {
       const found = pages(1500).map((url) => ({ key: keyOf(url), depth: 1 }));
       const limits = { pagesPerHost: 10_000, budgeted: true, links: [], now: noon };
 
@@ -354,7 +354,7 @@ describe("URLs over the budget", () => {
       expect(new Set([...(await held()), ...(await world.urls())]).size).toBe(1050);
     });
 
-    it("stay where they are while their host is refused", async () => {
+    it("stay held while their host is refused", async () => {
       await ship(pages(60));
       await world.rows("update frontier_host set state = 'refused'");
 
@@ -364,7 +364,7 @@ describe("URLs over the budget", () => {
     });
   });
 
-  describe("who asks for a held URL", () => {
+  describe("whoever asks about a held URL", () => {
     it("learns how it was found, and that it is held", async () => {
       await ship(pages(60));
       const reports = everyRead(world.pool, () => performance.now());
@@ -378,7 +378,7 @@ describe("URLs over the budget", () => {
       expect(await reports.crawlTotals()).toMatchObject({ urls: 61, urlsDue: 48 });
     });
 
-    it("by handing it in is told that it is known and waits", async () => {
+    it("who submits it learns that it is known and waits", async () => {
       await ship(pages(60));
       const store = createSubmissionStore(world.pool);
       const submissionId = await store.begin({ deed: "add", submittedBy: "anna" }, noon);

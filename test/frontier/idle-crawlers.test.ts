@@ -1,4 +1,4 @@
-/** Crawlers without work: answered from memory, and woken when something of theirs opens. Over real stores and a clock turned by hand. */
+/** Crawlers without work are answered from memory, and woken when work of theirs opens. Over real stores and a manual clock. */
 import { expect, it } from "vitest";
 import { createDueWorkReads } from "#coordinator/crawl/frontier/due-work-store";
 import { createFrontierStore } from "#coordinator/crawl/frontier/frontier-store";
@@ -46,7 +46,7 @@ async function northWithOneHost(dueAfterSeconds: number) {
   return { north, idle, frontier, owners, ask, pass, clock, woken, handedOut: () => handedOut };
 }
 
-it("tells a crawler without work once, for minutes, and asks the frontier nothing for it", async () => {
+it("answers a crawler without work from memory, for minutes", async () => {
   const { ask, handedOut } = await northWithOneHost(600);
 
   const first = await ask();
@@ -57,14 +57,14 @@ it("tells a crawler without work once, for minutes, and asks the frontier nothin
   expect(handedOut()).toBe(0);
 });
 
-it("lets one that cannot be woken ask every two seconds, from memory too", async () => {
+it("lets a crawler that cannot be woken poll every two seconds, from memory too", async () => {
   const { ask, idle, north, handedOut } = await northWithOneHost(600);
   idle.arrived(north, false);
 
   expect([(await ask()).askAgainMs, (await ask()).askAgainMs, handedOut()]).toEqual([2000, 2000, 0]);
 });
 
-it("wakes it in the second in which a host of its subnets becomes due, and then leases that", async () => {
+it("wakes a crawler in the second in which one of its hosts becomes due, and leases that", async () => {
   const { ask, idle, north, pass, woken } = await northWithOneHost(10);
   await ask();
   await idle.turn();
@@ -78,7 +78,7 @@ it("wakes it in the second in which a host of its subnets becomes due, and then 
   expect((await ask()).leases).toMatchObject([{ host: "a.example" }]);
 });
 
-it("wakes it when the lease on a host of its ends, which another crawler had", async () => {
+it("wakes a crawler when another crawler's lease on one of its hosts ends", async () => {
   const { ask, idle, frontier, north, woken } = await northWithOneHost(0);
   const south = await world.crawler("south");
   const [lease] = (await ask()).leases;
@@ -93,7 +93,7 @@ it("wakes it when the lease on a host of its ends, which another crawler had", a
   expect(woken).toEqual([north]);
 });
 
-it("wakes it for a host that is left alone for a while when that while is over", async () => {
+it("wakes a crawler when a host's rest is over", async () => {
   const { ask, frontier, idle, north, pass, woken } = await northWithOneHost(0);
   const [lease] = (await ask()).leases;
   expect((await ask()).leases).toEqual([]);
@@ -123,7 +123,7 @@ it("wakes the crawler to which a subnet with open work is delegated", async () =
   expect((await ask(south)).leases).toHaveLength(1);
 });
 
-it("finds what nobody told of by looking at the idle in turn", async () => {
+it("finds unreported work by checking idle crawlers in turn", async () => {
   const { ask, idle, north, woken } = await northWithOneHost(600);
   await ask();
   await world.rows("update frontier_host set due_at = timestamptz '2029-12-31'");
@@ -133,7 +133,7 @@ it("finds what nobody told of by looking at the idle in turn", async () => {
   expect(woken).toEqual([north]);
 });
 
-it("wakes a crawler less and less often for what it cannot be leased", async () => {
+it("wakes a crawler less and less often for work that it cannot lease", async () => {
   const { ask, idle, pass, woken } = await northWithOneHost(0);
   await world.rows(
     `insert into address_turn (address, crawler_id, since, leases, expires_at, rest_seconds)
@@ -154,7 +154,7 @@ it("wakes a crawler less and less often for what it cannot be leased", async () 
   expect(wokenAfter).toEqual([1, 3, 7, 15, 31]);
 });
 
-it("has it ask again soon when something opened while it was being answered", async () => {
+it("has a crawler ask again soon when work opened while it was answered", async () => {
   const { idle, north } = await northWithOneHost(600);
   const answer = idle.answer(north, async () => {
     throw new Error("nothing was open when it was looked");
@@ -164,7 +164,7 @@ it("has it ask again soon when something opened while it was being answered", as
   expect(await answer).toMatchObject({ leases: [], askAgainMs: 500 });
 });
 
-it("goes on when the clock jumps a day, forth and back", async () => {
+it("survives clock jumps of a day, forward and back", async () => {
   const { ask, idle, clock, pass, north, woken } = await northWithOneHost(10);
   await ask();
   await idle.turn();
@@ -180,7 +180,7 @@ it("goes on when the clock jumps a day, forth and back", async () => {
   expect(woken).toEqual([north, north]);
 });
 
-it("looks at a share of a large fleet each time", async () => {
+it("checks a share of a large fleet each turn", async () => {
   const looked: number[] = [];
   const idle = new IdleCrawlers({
     reads: {
@@ -207,7 +207,7 @@ it("looks at a share of a large fleet each time", async () => {
   expect(looked).toEqual(Array(120).fill(100));
 });
 
-it("admits nothing without telling: new URLs of a known host wake its crawler", async () => {
+it("reports admissions: new URLs of a known host wake its crawler", async () => {
   const { ask, idle, frontier, north, woken } = await northWithOneHost(600);
   await ask();
 

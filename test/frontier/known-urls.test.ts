@@ -1,4 +1,4 @@
-/** What passes for known was told to be, and lately; a bounded set of whole hashes. */
+/** Only URLs that were recently added pass for known: a bounded set of whole hashes. */
 import { describe, expect, it } from "vitest";
 import { KnownUrls } from "#coordinator/crawl/frontier/known-urls";
 import type { UrlHash } from "#core/ids";
@@ -17,7 +17,7 @@ function hashes(count: number, seed: number): UrlHash[] {
 }
 
 describe("known URLs", () => {
-  it("are those that were added, and no other, up to as many as one set holds", () => {
+  it("are exactly those that were added, up to one set's capacity", () => {
     const known = new KnownUrls(4096);
     const [added, others] = [hashes(1600, 1), hashes(20_000, 2)];
 
@@ -27,7 +27,7 @@ describe("known URLs", () => {
     expect(others.filter((url) => known.has(url, noon))).toEqual([]);
   });
 
-  it("are forgotten where too many come, the latest last", () => {
+  it("are forgotten when too many arrive, the latest last", () => {
     const known = new KnownUrls(1024);
     const added = hashes(5000, 3);
 
@@ -38,7 +38,7 @@ describe("known URLs", () => {
     expect(kept.slice(0, 4000).some(Boolean)).toBe(false);
   });
 
-  it("are forgotten within an hour, though they were named again and again, and when the clock goes back", () => {
+  it("are forgotten within an hour, even if named again, and when the clock goes back", () => {
     const known = new KnownUrls(1024);
     const [url] = hashes(1, 4) as [UrlHash];
 
@@ -51,7 +51,7 @@ describe("known URLs", () => {
     expect(known.has(url, minutesAfter(1))).toBe(false);
   });
 
-  it("take no longer where somebody has chosen URLs whose hashes begin alike", () => {
+  it("take no longer when somebody chose URLs with similar hashes", () => {
     const known = new KnownUrls(1024);
     const alike = Array.from({ length: 200 }, (_, at) => `${BigInt(at + 1) << 32n}` as UrlHash);
 

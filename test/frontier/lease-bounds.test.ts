@@ -1,4 +1,4 @@
-/** What the coordinator takes of a crawler that sends more, other or earlier results than it was leased. */
+/** What the coordinator accepts from a crawler that sends more, other or earlier results than it was leased. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
 import { defaultRecrawlSettings } from "#coordinator/crawl/recrawl/visit-findings";
@@ -46,7 +46,7 @@ const hosts = async () =>
   );
 
 describe("a result counts only under a lease", () => {
-  it("of its crawler: another one's lease is told, and closes nothing", async () => {
+  it("of its own crawler; another's lease is reported and closes nothing", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example"));
     const south = await world.crawler("south");
     const [lease] = await world.lease(north);
@@ -77,7 +77,7 @@ describe("a result counts only under a lease", () => {
     ]);
   });
 
-  it("and a comparison's result that comes twice is no incident", async () => {
+  it("and a comparison's repeated result is no incident", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example"));
     const [lease] = await world.lease(north);
     await world.pool.query("update lease set is_check = true, open_url_hashes = '{}'");
@@ -102,7 +102,7 @@ describe("a result counts only under a lease", () => {
 });
 
 describe("a result's numbers", () => {
-  it("say a time within its lease, whatever the crawler's clock says", async () => {
+  it("have a time within the lease, whatever the crawler's clock says", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 3));
     const [lease] = await world.lease(north);
     const at = (iso: string, n: number) =>
@@ -121,7 +121,7 @@ describe("a result's numbers", () => {
     expect(times.map(({ at: time }) => time)).toEqual([noon, secondsAfterNoon(20), secondsAfterNoon(30)]);
   });
 
-  it("cannot be faster than a host can be asked", async () => {
+  it("cannot be faster than a host can be requested", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 30));
     const [lease] = await world.lease(north, noon, { hosts: 1, urlsPerHost: 30 });
     const all = lease!.urls.map(({ url }) => [lease!.leaseId, resultOf(url)] as const);
@@ -133,7 +133,7 @@ describe("a result's numbers", () => {
     expect([later.stored, kinds(later)]).toEqual([10, []]);
   });
 
-  it("cannot be more than is read of a page, nor a page be where none was fetched", async () => {
+  it("cannot exceed what is read of a page, and there is no page without a fetch", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 3));
     const [lease] = await world.lease(north);
     const { leaseId } = lease!;
@@ -154,7 +154,7 @@ describe("a result's links", () => {
   const linksTo = (host: string, count: number) =>
     Array.from({ length: count }, (_, n) => `http://${host}/${n}`);
 
-  it("are as many as are shipped of a page, or none of it counts", async () => {
+  it("are at most as many as a page may ship, or none of it counts", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example"));
     const [lease] = await world.lease(north);
 
@@ -169,7 +169,7 @@ describe("a result's links", () => {
     ]);
   });
 
-  it("to one victim are crawled no further than any new host is", async () => {
+  it("to one victim are crawled no further than those of any new host", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example"));
     const [lease] = await world.lease(north);
 
@@ -181,7 +181,7 @@ describe("a result's links", () => {
     expect(victim!.due).toBeLessThanOrEqual(50);
   });
 
-  it("name so many new hosts a day and no more; known ones, other crawlers and the next day go on", async () => {
+  it("name a limited number of new hosts a day, apart from known hosts, other crawlers and the next day", async () => {
     const north = await world.delegatedHost("north", ...hostUrls("a.example", 3));
     const south = await world.crawler("south");
     const [lease] = await world.lease(north);

@@ -1,6 +1,6 @@
 /**
- * Leasing as it ought to be, in memory. Several deeds are done at once; what the database then holds must be what they
- * give in some order: no URL in two open leases, none with a result that counted twice, and none lost.
+ * A model of leasing in memory. Several actions run concurrently; afterwards the database must hold what they result in
+ * in some order: no URL in two open leases, none with a result that counted twice, and none lost.
  */
 import type { CrawlerId } from "#core/ids";
 import type { Lease } from "#protocol/lease";

@@ -41,22 +41,22 @@ describe("URLs of a host are leased", () => {
     return granted?.urls.map(({ url }) => url.slice(root.length));
   }
 
-  it("the longest due, then the shallowest, where nothing is said of an order", async () => {
+  it("longest due first, then shallowest, without an order", async () => {
     expect(await leased(undefined, 3)).toEqual(["n6", "n5", "n4"]);
   });
 
-  it("Anansi's two lists: what most pages link to, and with it old pages whose links change", async () => {
+  it("by Anansi's two lists: most linked new ones, and old ones whose links change", async () => {
     expect(await leased({ name: "anansi", newShare: 0.5 }, 4)).toEqual(["n6", "o3", "n5", "o2"]);
   });
 
-  it("old URLs fill what new ones leave", async () => {
+  it("old ones after the new ones have run out", async () => {
     expect(await leased({ name: "anansi", newShare: 1 }, 8)).toEqual([
       ...["n6", "n5", "n4", "n3", "n2", "n1"],
       ...["o3", "o2"],
     ]);
   });
 
-  it("a URL without a rank comes after all that have one", async () => {
+  it("those without a rank last", async () => {
     const crawlerId = await seeded();
     await world.pool.query(
       `insert into url_rank (host_hash, url_hash, page_rank, ranked_at)
@@ -116,8 +116,8 @@ describe("hosts are leased", () => {
       ).map(({ host, worth }) => [host.split(".")[0], worth]),
     );
 
-  describe("of the hosts that a crawler asks for one by one", () => {
-    it("three in four go by their best new URL, and one by how long it is due", async () => {
+  describe("one by one", () => {
+    it("three in four by their best new URL, and one by due time", async () => {
       const crawlerId = await hostsWith({ a: [1], b: [2], c: [7], d: [8], e: [9] });
       await reckoned();
 
@@ -127,7 +127,7 @@ describe("hosts are leased", () => {
       expect(await told(leases)).toEqual(["a 1", "e 9", "d 8", "c 7", "b 2"]);
     });
 
-    it("all go by how long they are due where no host was reckoned, the share is 0, or the order asks nothing", async () => {
+    it("all by due time when no worth is known, the share is 0, or the order ignores worth", async () => {
       const crawlerId = await hostsWith({ a: [1], b: [2], c: [9] });
       const all = { hosts: 2 };
 
@@ -144,11 +144,11 @@ describe("hosts are leased", () => {
     });
   });
 
-  describe("a host that goes by its worth", () => {
+  describe("a host chosen by its worth", () => {
     const many = { a: [1], b: [9, 6, 5, 2, 1], c: [5, 4] };
     const first = { ...order, worthShare: 0.9 };
 
-    it("has those of its URLs leased that are worth as much as the next host's best", async () => {
+    it("leases those of its URLs that are worth as much as the next host's best", async () => {
       const crawlerId = await hostsWith(many);
       await reckoned();
 
@@ -157,7 +157,7 @@ describe("hosts are leased", () => {
       expect((await told(leases)).sort()).toEqual(["a 1", "b 9 6 5"]);
     });
 
-    it("is worth what is left then", async () => {
+    it("is worth its remaining URLs afterwards", async () => {
       const crawlerId = await hostsWith(many);
       await reckoned();
       const before = await worths();
@@ -168,7 +168,7 @@ describe("hosts are leased", () => {
       expect(await worths()).toEqual({ a: null, b: 2, c: 5 });
     });
 
-    it("owes its old URLs what a slice of new ones alone has taken", async () => {
+    it("owes its old URLs what a slice of new ones has taken", async () => {
       const crawlerId = await hostsWith(many);
       await reckoned();
 
@@ -180,7 +180,7 @@ describe("hosts are leased", () => {
       expect(row?.mix_carry).toBeCloseTo(owedAfter(3, 0.9, firstCarry(row!.host_hash)), 9);
     });
 
-    it("is handed to nobody else's crawler, nor while it rests", async () => {
+    it("is not leased to another crawler, nor while it rests", async () => {
       const crawlerId = await hostsWith({ a: [1], b: [9] });
       const other = await world.crawler("south");
       await reckoned();
@@ -202,7 +202,7 @@ describe("hosts are leased", () => {
     await setTimeout(10_000, undefined, { ref: false }).then(() => expect.fail("it waits for the row"));
 
   describe("what hosts are worth", () => {
-    it("is reckoned anew when links have come, a hundred hosts at a time in the order in which they are due", async () => {
+    it("is recomputed when links arrive, a hundred hosts at a time in due order", async () => {
       await world.pool.query(
         `with hosts as (
          insert into frontier_host (host_hash, host, state, due_at)
@@ -226,7 +226,7 @@ describe("hosts are leased", () => {
       expect(Object.values(await worths())).toEqual([...Array(100).fill(1), 30, 30, 30]);
     });
 
-    it("is forgotten where the order does not ask, and passed over while a host is in hand", async () => {
+    it("is cleared when the order ignores it, and skipped while the host is leased", async () => {
       const crawlerId = await hostsWith({ a: [1], b: [2, 3] });
       await lease(crawlerId, { order: { ...order, worthShare: 0 } });
       await reckoned();
@@ -239,7 +239,7 @@ describe("hosts are leased", () => {
       expect(await worths()).toEqual({ a: null, b: null });
     });
 
-    it("is not waited for where somebody else has a host's row, nor written where it hardly differs", async () => {
+    it("is skipped while a row is locked, and not written for a negligible change", async () => {
       await hostsWith({ a: [100], b: [5], c: [7] });
       await reckoned();
       const place = async () => await world.rows("select host, text(ctid) from frontier_host order by host");
@@ -261,7 +261,7 @@ describe("hosts are leased", () => {
       expect(await worths()).toEqual({ a: 100, b: 5, c: 8 });
     });
 
-    it("is reckoned by the clock under the order in force, and forgotten when the order is another", async () => {
+    it("is computed by the clock under the current order, and cleared when the order changes", async () => {
       await hostsWith({ a: [4], b: [2] });
       const turns: (() => Promise<unknown>)[] = [];
       const inForce = { order };
@@ -285,7 +285,7 @@ describe("hosts are leased", () => {
     });
   });
 
-  it("of a host with new and old URLs nine in ten of the leased are new, in leases of one to five of them", async () => {
+  it("nine in ten leased URLs of a mixed host are new, in leases of one to five", async () => {
     const crawlerId = await hostsWith({ a: Array.from({ length: 20 }, () => 1) });
     // Ten of each, which stay due: what is leased is given back.
     await world.pool.query("update frontier_url set last_fetched_at = $1 where right(url, 1)::int % 2 = 0", [

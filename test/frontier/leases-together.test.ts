@@ -1,4 +1,4 @@
-/** Requests for work that are answered in one transaction: each gets what it would get by itself, for a bounded price. */
+/** Requests for work answered in one transaction: each gets what it would get alone, at a bounded cost. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SubnetTurns } from "#coordinator/crawl/frontier/due-host-reads";
 import type { LeaseRequest } from "#coordinator/crawl/frontier/frontier";
@@ -126,7 +126,7 @@ describe("a batch answers as its requests would be answered one by one", () => {
     }
   });
 
-  it("crawlers that are held to different domain sets get theirs", async () => {
+  it("crawlers with different domain sets get their own hosts", async () => {
     const [north, south, all] = [
       await world.crawler("north"),
       await world.crawler("south"),
@@ -150,7 +150,7 @@ describe("a batch answers as its requests would be answered one by one", () => {
 });
 
 describe("in a batch", () => {
-  it("an address that two want is theirs whose host has been due for longer, whoever asked first", async () => {
+  it("an address that two want goes to the host that is due longer, whoever asked first", async () => {
     const [north, south] = [await world.crawler("north"), await world.crawler("south")];
     const address = "33.0.0.1";
     const late = { subnetId: await subnetOf(north, 0), dueSeconds: 100, name: "late" };
@@ -162,7 +162,7 @@ describe("in a batch", () => {
     expect([ofNorth!, ofSouth!].map(hostsOf)).toEqual([[], ["early1"]]);
   });
 
-  it("a crawler that asks without end has one place: the others wait for a single one of its requests", async () => {
+  it("a crawler that asks without end has one place: others wait for one of its requests at most", async () => {
     const [greedy, modest] = [await world.crawler("greedy"), await world.crawler("modest")];
     await seed({ subnetId: await subnetOf(greedy, 0), hosts: 300, urls: 1, dueSeconds: 1000, name: "g" });
     await seed({ subnetId: await subnetOf(modest, 1), hosts: 1, urls: 1, dueSeconds: 1, name: "m" });

@@ -1,4 +1,4 @@
-/** What results do to other hosts waits in the outbox, holds nobody up, and counts once, whoever applies it. */
+/** Effects of results on other hosts wait in the outbox, delay nobody, and count once, whoever applies them. */
 import { describe, expect, it } from "vitest";
 import type { ArrivedResult } from "#coordinator/crawl/batch/accepted-result";
 import { effectsOf, packEffects } from "#coordinator/crawl/frontier/link-outbox";
@@ -57,7 +57,7 @@ const counted = async () => ({
 });
 
 describe("a batch of results", () => {
-  it("waits neither for one whose pages it links to, nor for one that links to the same popular host", async () => {
+  it("waits neither for a batch whose pages it links to, nor for one that links to the same popular host", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
     // Hosts at one address take turns, and batches of theirs do.
     await world.resolve("b.example", "198.51.100.8", await world.subnet("198.51.100.0", "198.51.100.255"));
@@ -148,7 +148,7 @@ describe("a batch of results", () => {
     expect(await world.frontier.progress()).toMatchObject({ linksWaiting: 0 });
   });
 
-  it("leaves nothing in the outbox that is not committed with it", async () => {
+  it("leaves nothing in the outbox when it is rolled back", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const results = resultsOf(await world.lease(crawlerId), [
       { url: "http://a.example/", links: ["http://c.example/"] },
@@ -188,7 +188,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("is applied by who opened a bite, though somebody looks for one between its statements", async () => {
+  it("is applied by whoever opened a bite, although another looks for one between its statements", async () => {
     const crawlerId = await world.crawler("north");
     const named = [{ key: keyOf("http://b.example/"), depth: 1 }];
     await inTransaction(world.pool, async (client) => {
@@ -207,7 +207,7 @@ describe("the outbox", () => {
     expect(applied).toMatchObject({ effects: 1, newUrls: 1 });
   });
 
-  it("takes away what a page no longer links to", async () => {
+  it("subtracts links that a page no longer has", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const visit = async (links: string[], at: Date) =>
       await world.results.take(
@@ -241,7 +241,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("is taken in bites of so many URLs, the oldest first, and a row that is larger alone", async () => {
+  it("is taken in bites of limited size, oldest first, and a larger row alone", async () => {
     const hosts = Array.from({ length: 4 }, (_, n) => `http://h${n}.example/`);
     const crawlerId = await world.delegatedHost("north", ...hosts);
     const leases = await world.lease(crawlerId);
@@ -264,7 +264,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("adds no host that opted out meanwhile, and none where the scope admits none", async () => {
+  it("adds no host that opted out meanwhile, and none when the scope admits none", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/");
     const links = ["http://out.example/", "http://c.example/"];
     await world.results.take(
@@ -287,7 +287,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("leaves out the one URL that no row can hold, says so, and applies what is beside it", async () => {
+  it("drops the one URL that no row can hold, reports it, and applies the others", async () => {
     const crawlerId = await world.crawler("north");
     const good = ["http://c.example/1", "http://c.example/2", "http://d.example/"].map((url) => ({
       key: keyOf(url),
@@ -362,7 +362,7 @@ const oneByOne = async (batches: ReturnType<typeof ofOwnSpool>[], at: Date) => {
 };
 
 describe("every effect counts once", () => {
-  it("when its applier's connection is ended at any of its statements, and another one goes on", async () => {
+  it("when the applier's connection ends at any statement, and another one continues", async () => {
     const crawlerId = await world.crawler("north");
     const small = { ...settings, stepUrls: 8, stalledMs: 0 };
     /**
@@ -424,7 +424,7 @@ describe("every effect counts once", () => {
     expect(endAt).toBeGreaterThan(25);
   });
 
-  it("when batches come at once while four appliers race, and appliers are ended in the middle", async () => {
+  it("when batches arrive while four appliers race, and some of them are ended", async () => {
     const visits = twoVisits(8, 11);
     const expected = await crawl(visits, oneByOne);
     const small = { ...settings, stepUrls: 7, biteEffects: 60, stalledMs: 0 };

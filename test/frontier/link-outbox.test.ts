@@ -1,4 +1,4 @@
-/** What results do to other hosts, as it waits in the outbox: packed, summed, in order. */
+/** Effects of results on other hosts as they wait in the outbox: packed, summed, in order. */
 import { describe, expect, it } from "vitest";
 import type { AdmittedUrl } from "#coordinator/crawl/batch/found-urls";
 import {
@@ -22,7 +22,7 @@ const linked = (url: string, links: number) => {
 };
 
 describe("effects of a batch", () => {
-  it("are one for each URL: named, linked to, or both; links that come to nothing are none", () => {
+  it("are one per URL: named, linked to, or both; links that cancel out are none", () => {
     const effects = effectsOf(
       [named("http://b.example/x"), named("http://b.example/y")],
       [linked("http://b.example/y", 2), linked("http://c.example/", -1), linked("http://d.example/", 0)],
@@ -35,7 +35,7 @@ describe("effects of a batch", () => {
     ]);
   });
 
-  it("come out of their bytes as they went in, whatever the host's name looks like", () => {
+  it("survive packing, whatever the host's name looks like", () => {
     const urls = [
       "http://b.example/",
       "https://b.example:8443/a%20b?c=d:e/f",
@@ -60,7 +60,7 @@ describe("effects of a batch", () => {
     expect(unpackEffects(packEffects([]))).toEqual([]);
   });
 
-  it("are refused where the bytes are none of theirs, and never read beyond them", () => {
+  it("are refused for foreign bytes, and never read beyond them", () => {
     const packed = packEffects([{ ...linked("http://b.example/", 1), named: named("http://b.example/") }]);
 
     expect(() => unpackEffects(Buffer.alloc(0))).toThrow(RangeError);
@@ -75,7 +75,7 @@ describe("effects of a batch", () => {
 const namersOf = (...crawlers: CrawlerId[]) => crawlers.map((crawlerId) => ({ crawlerId, site: null }));
 
 describe("effects of many batches", () => {
-  it("are summed for each URL; the shallowest naming counts, and of the same depth the first", () => {
+  it("are summed per URL; the shallowest naming counts, and of the same depth the first", () => {
     const { effects, namers } = sumEffects([
       {
         crawlerId: north,
@@ -107,7 +107,7 @@ describe("effects of many batches", () => {
     expect(namers).toEqual(new Map([[keyOf("http://b.example/").hostHash, namersOf(north, south)]]));
   });
 
-  it("come in the order of hosts and URLs, as numbers with a sign, and can be gone on with behind any of them", () => {
+  it("come in signed order of hosts and URLs, and can be resumed after any of them", () => {
     const random = seededRandom(3);
     const some = Array.from({ length: 300 }, () => ({
       ...linked(`http://h${Math.floor(random() * 40)}.example/${Math.floor(random() * 20)}`, 1),

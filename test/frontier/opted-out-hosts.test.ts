@@ -1,4 +1,4 @@
-/** What opts out by its name is found by an index, however many hosts there are, and not while admission waits. */
+/** Hosts that opt out by name are found by an index, however many there are, and without delaying admission. */
 import pg from "pg";
 import { expect, it, vi } from "vitest";
 import { withoutOptedOut } from "#coordinator/crawl/frontier/back-link-writes";
@@ -62,7 +62,7 @@ it("finds a site's hosts by an index, and others' only where their names end in 
   expect(counted).toBeLessThan(locked);
 });
 
-it("a world whose hosts are being added keeps no opt-out of another world waiting", async () => {
+it("admission in one schema does not delay an opt-out in another", async () => {
   const schema = `${database.schema}_b`;
   const place = { databaseUrl: database.url, home: "/nonexistent", schema };
   const other = await openDatabase({ ...place, maxConnections: 1 });

@@ -28,7 +28,7 @@ describe("the pace of a crawler", () => {
     expect(nextPace(before, due, rule)).toBe(pace);
   });
 
-  it("keeps to both thresholds where they are close to each other", () => {
+  it("respects both thresholds when they are close to each other", () => {
     const close = { slowDownUnder: 10, hurryUpOver: 12 };
 
     expect([9, 10, 12, 13].map((due) => nextPace("slow-down", due, close))).toEqual([
@@ -44,7 +44,7 @@ describe("the pace of a crawler", () => {
     ]);
   });
 
-  it("is told with its reason, and by no more slices than it takes", () => {
+  it("is sent with its reason, and counts no more slices than it needs", () => {
     expect(countedSlices(rule)).toBe(65);
     expect(paceReason("slow-down", 1, rule)).toBe(
       "1 host slice due or in hand, under 4: no more connections than that",
@@ -88,7 +88,7 @@ function pacedFleet(
 }
 
 describe("a crawler", () => {
-  it("is told when its pace changes, and when its places no longer fit its work", async () => {
+  it("hears when its pace changes, and when its places no longer fit its work", async () => {
     const due = new Map([[1, 5]]);
     const { fleet, sent } = pacedFleet(due);
 
@@ -109,7 +109,7 @@ describe("a crawler", () => {
     ]);
   });
 
-  it("is not looked at again while it is idle, once nothing was found for it", async () => {
+  it("is not checked again while it is idle", async () => {
     const due = new Map([
       [1, 0],
       [2, 2],
@@ -140,7 +140,7 @@ describe("a crawler", () => {
     expect(places).toEqual([1, 14, 1, 14, 5, 14, 14, 3, 4]);
   });
 
-  it("is not told the same for ever", async () => {
+  it("does not hear the same for ever", async () => {
     const due = new Map([
       [1, 0],
       [2, 100],
@@ -153,7 +153,7 @@ describe("a crawler", () => {
     expect(sent.filter((words) => words.startsWith("2")).length).toBe(14);
   });
 
-  it("is told anew in a new session", async () => {
+  it("hears again in a new session", async () => {
     const { fleet, sent } = pacedFleet(new Map([[1, 0]]));
     await fleet.pass();
     await fleet.pass();
@@ -163,7 +163,7 @@ describe("a crawler", () => {
     expect(sent).toEqual(["1 slow-down 0", "1 slow-down 0"]);
   });
 
-  it("that is gone is not told, and nothing is noted of it", async () => {
+  it("that is gone hears nothing, and nothing is stored for it", async () => {
     const { fleet, sent, kept } = pacedFleet(new Map([[1, 0]]), { isHere: false });
 
     expect([await fleet.pass(), sent, kept]).toEqual([0, [], []]);
@@ -181,7 +181,7 @@ describe("a crawler", () => {
 describe("due work", () => {
   const world = storeWorld();
 
-  it("leaves out what the coordinator's own domain sets do not hold", async () => {
+  it("excludes what the coordinator's own domain sets do not hold", async () => {
     const north = await world.delegatedHost("north", "http://a.com/", "http://b.gr/", "http://c.gr/");
     await giveDomainSets(world.pool, "north", ["not c.gr"]);
     const paces = createPaceStore(world.pool, partitionOf([".gr"]));
@@ -189,7 +189,7 @@ describe("due work", () => {
     expect(await paces.dueSlices([north], 10, noon)).toEqual(new Map([[north, 1]]));
   });
 
-  it("is what is due and what is in hand, in the crawler's sets, counted so far and no further", async () => {
+  it("is what is due or leased within the crawler's sets, counted up to the limit", async () => {
     const urls = ["a.com", "b.com", "c.com", "d.gr"].map((host) => `http://${host}/`);
     const north = await world.delegatedHost("north", ...urls);
     const paces = createPaceStore(world.pool);

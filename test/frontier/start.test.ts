@@ -1,4 +1,4 @@
-/** When the outbox is applied: soon in a small crawl, every second under load; and who is told what came of it. */
+/** When the outbox is applied: soon in a small crawl, every second under load; and what is reported. */
 import { beforeEach, expect, it } from "vitest";
 import { NewHostBudget } from "#coordinator/crawl/frontier/budgets";
 import type { CrawlScope } from "#coordinator/crawl/frontier/frontier";
@@ -18,7 +18,7 @@ beforeEach(async () => {
   north = await world.crawler("north");
 });
 
-/** The clock is turned by hand: what is to be done every second is done by `turn`. */
+/** With a manual clock: `turn` does what is otherwise done every second. */
 function duties(newHosts = new NewHostBudget(100), scopeOf: CrawlScope = scope) {
   const hurried: [string, number | undefined][] = [];
   const incidents: Incident[] = [];
@@ -48,7 +48,7 @@ const post = async (...urls: string[]) =>
     await postEffects(client, north, effectsOf(named, []));
   });
 
-it("is hurried by results, and hurries the look-up of new hosts, while little comes", async () => {
+it("is applied soon after results, and starts look-ups of new hosts, under low load", async () => {
   const { applying, hurried, turn } = duties();
 
   await post("http://new.example/");
@@ -71,7 +71,7 @@ it("is hurried by results, and hurries the look-up of new hosts, while little co
   ]);
 });
 
-it("waits for the next second while much comes", async () => {
+it("waits for the next second under high load", async () => {
   const { applying, hurried, turn } = duties();
 
   await post(...Array.from({ length: 2000 }, (_, n) => `http://large.example/${n}`));
@@ -85,7 +85,7 @@ it("waits for the next second while much comes", async () => {
   expect(hurried).toEqual([["apply-links", 100]]);
 });
 
-it("tells of a crawler whose results name more new hosts than it may", async () => {
+it("reports a crawler whose results name too many new hosts", async () => {
   const { incidents, turn } = duties(new NewHostBudget(2));
 
   await post(...Array.from({ length: 5 }, (_, n) => `http://h${n}.example/`));
@@ -95,7 +95,7 @@ it("tells of a crawler whose results name more new hosts than it may", async () 
   expect(await world.rows("select from frontier_host")).toHaveLength(2);
 });
 
-it("names the domain that has more new hosts than are let in a day, and not the crawler", async () => {
+it("reports the domain with too many new hosts, and not the crawler", async () => {
   const limited = { ...scope, newHostsPerDomainAndDay: 50, newHostsPerLinkingSiteAndDay: 500 };
   const { incidents, turn } = duties(new NewHostBudget(1000), limited);
 

@@ -1,4 +1,4 @@
-/** URLs from people: what comes into the frontier, where it lies, what is refused and why; and what crawlers get of it. */
+/** URLs from people: what is admitted, in which subnet it is, what is refused and why; and what crawlers get. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { admitUrls } from "#coordinator/crawl/frontier/admit-urls";
 import { createRejectedUrlStore } from "#coordinator/crawl/frontier/frontier-store";
@@ -26,7 +26,7 @@ describe("URLs from people", () => {
       { scope: scopeNow, now: noon },
     );
 
-  it("come in once each by their canonical form, at depth 0", async () => {
+  it("are admitted once each by their canonical form, at depth 0", async () => {
     const admitted = await admit([" http://a.example ", "http://A.example/#top", "https://a.example/"]);
 
     expect(admitted).toEqual({ admitted: 3, newUrls: 2, rejected: [] });
@@ -36,13 +36,13 @@ describe("URLs from people", () => {
     ]);
   });
 
-  it("bring new hosts in even where links may not", async () => {
+  it("bring in new hosts even when links may not", async () => {
     expect(await admit(["http://a.example/"], { ...scope, admitNewHosts: false })).toMatchObject({
       newUrls: 1,
     });
   });
 
-  it("that have no place in the frontier are recorded with the reason, and counted when they come again", async () => {
+  it("that are invalid are recorded with the reason, and counted when repeated", async () => {
     const bad = [
       "no url",
       "ftp://a.example/",
@@ -96,7 +96,7 @@ describe("hosts", () => {
     return { settled, subnetId, host };
   }
 
-  it("lie in the most specific subnet with more than one address, and are asked for again after their TTL", async () => {
+  it("are in the most specific subnet with more than one address, and resolved again after their TTL", async () => {
     const { settled, subnetId, host } = await resolved({ addresses: ["5.1.1.7"], ttlSeconds: 600 });
 
     expect(settled).toBe(1);
@@ -166,7 +166,7 @@ describe("hosts", () => {
     );
   });
 
-  it("get other subnets when the registry changes, and delegations of other subnets go on", async () => {
+  it("get other subnets when the registry changes, and other delegations stay", async () => {
     const wide = await world.subnet("5.1.0.0", "5.1.255.255");
     const { subnetId } = await resolved({ addresses: ["5.1.1.9"], ttlSeconds: 60 });
     const state = await world.state();
@@ -203,7 +203,7 @@ describe("a crawler that asks for work", () => {
     expect(pagesOf(tasks)).toBe(2);
   });
 
-  it("gets the reason when there is nothing for it", async () => {
+  it("gets the reason when there is no work", async () => {
     const other = await world.crawler("other");
     const north = await world.delegatedHost("north", "http://a.example/");
 
@@ -218,7 +218,7 @@ describe("a crawler that asks for work", () => {
     });
   });
 
-  it("gets no more hosts than it has room for, and than one request may have", async () => {
+  it("gets no more hosts than it has room for, or than one request may have", async () => {
     const urls = Array.from({ length: 8 }, (_, index) => `http://h${index}.example/`);
     const crawlerId = await world.delegatedHost("north", ...urls);
 
@@ -227,7 +227,7 @@ describe("a crawler that asks for work", () => {
   });
 
   /** Anansi, section 4.2 */
-  it("is told with every lease how many links of a page to ask for their type, where that is some", async () => {
+  it("learns with every lease how many links of a page to check for their type", async () => {
     const crawlerId = await world.delegatedHost("north", "http://a.example/", "http://b.example/");
     const checks = async (linkTypeChecks: number) => {
       const { leases } = await asks(crawlerId, {}, { ...settings, linkTypeChecks });
@@ -241,7 +241,7 @@ describe("a crawler that asks for work", () => {
     ]);
   });
 
-  it("gets no more pages than its day has left, over all hosts together", async () => {
+  it("gets no more pages than its day has left, over all hosts", async () => {
     const urls = Array.from({ length: 12 }, (_, index) => `http://h${index % 4}.example/${index}`);
     const crawlerId = await world.delegatedHost("north", ...urls);
 

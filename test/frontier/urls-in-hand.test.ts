@@ -1,4 +1,4 @@
-/** What reports say of URLs that a crawler has in hand: their rows are as they were, the lease has their list. */
+/** Reports on leased URLs, whose rows are unchanged: the lease lists them. */
 import { expect, test } from "vitest";
 import { urlPlace } from "#coordinator/crawl/frontier/report-reads";
 import { createSubmissionStore } from "#coordinator/crawl/submissions/submission-store";
@@ -30,7 +30,7 @@ const totals = async () => {
   return { urlsLeased, urlsDue, urlsPending };
 };
 
-test("reports say which URLs a crawler has in hand, and whose they are, until their results come", async () => {
+test("reports show leased URLs and their crawler until their results arrive", async () => {
   const athens = await world.delegatedHost("athens", ...urls);
   // Two of them for longer, which go first.
   await world.rows(
@@ -64,7 +64,7 @@ test("reports say which URLs a crawler has in hand, and whose they are, until th
   expect(await totals()).toEqual({ urlsLeased: 1, urlsDue: 2, urlsPending: 2 });
 });
 
-test("a URL that is scheduled, due, blocked or in progress is so in who, in the status of URLs and in its site's list", async () => {
+test("who, the status of URLs and a site's list agree whether a URL is scheduled, due, blocked or in progress", async () => {
   const url = "http://turns.example/";
   await world.frontier.admit(seeds(url), scope, noon);
   await world.pool.query("update frontier_host set state = 'resolved' where host = 'turns.example'");

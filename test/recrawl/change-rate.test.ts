@@ -57,7 +57,7 @@ function exactMaximum(visits: readonly ComparedVisit[]): number {
 const changesPerGap = (visits: number, changes: number) =>
   -Math.log((visits - changes + 0.5) / (visits + 0.5));
 
-test("at uneven distances the sums' estimate follows the exact maximum, never above it", () => {
+test("over uneven gaps the estimate from sums follows the exact maximum, and is never above it", () => {
   const random = seededRandom(11);
   for (const spread of [1, 10, 100]) {
     const ratios = times(300, () => {
@@ -79,7 +79,7 @@ test("at uneven distances the sums' estimate follows the exact maximum, never ab
   }
 });
 
-test("where the last change is known, fast pages are told apart that visits alone cannot tell", () => {
+test("a known last change distinguishes fast pages that visits alone cannot", () => {
   const random = seededRandom(3);
   const day = times(12, () => 1);
   const estimate = (perDay: number) =>
@@ -90,7 +90,7 @@ test("where the last change is known, fast pages are told apart that visits alon
   expect(changesPerGap(12, 12)).toBeLessThan(4);
 });
 
-test("a last change within the last thousandth of the gap is a page made for the request, and dates nothing", () => {
+test("a last change within the last thousandth of the gap is a generated page, and dates nothing", () => {
   const visit = { elapsedSeconds: 10_000, plannedSeconds: 10_000, hasChanged: true };
 
   expect(visitSums({ ...visit, lastChangeSecondsAgo: 5 })!.changedSeconds).toBe(10_000);
@@ -102,7 +102,7 @@ test("a last change within the last thousandth of the gap is a page made for the
   });
 });
 
-test("the posterior is what was expected without visits, and what was seen after many", () => {
+test("the posterior is the expectation without visits, and the observation after many", () => {
   const random = seededRandom(5);
   const seen = (count: number) =>
     sumsOf(
@@ -144,7 +144,7 @@ test("a clock that jumped adds nothing: gaps that are not positive, or far longe
   expect(visitSums({ ...visit, elapsedSeconds: 3600, plannedSeconds: -50 })).not.toBeNull();
 });
 
-test("without a hint a page is expected to change as the web's middle does", () => {
+test("a page without hints is expected to change like the middle of the web", () => {
   expect(expectedChangesPerDay({})).toBe(usualChangesPerDay);
   expect(expectedChangesPerDay({ changeFrequency: "sometimes", othersPerDay: Number.NaN })).toBe(
     usualChangesPerDay,
@@ -152,7 +152,7 @@ test("without a hint a page is expected to change as the web's middle does", () 
   expect(expectedChangesPerDay({ unchangedSeconds: -5 })).toBe(usualChangesPerDay);
 });
 
-test("a sitemap's word is held against what other pages of the host do, and believed up to once a day", () => {
+test("a sitemap's word is averaged with the host's other pages, and believed up to once a day", () => {
   expect(expectedChangesPerDay({ changeFrequency: "weekly" })).toBeCloseTo(1 / 7, 9);
   expect(expectedChangesPerDay({ changeFrequency: "always" })).toBe(1);
   expect(expectedChangesPerDay({ changeFrequency: "never" })).toBeCloseTo(1 / 365, 9);
@@ -161,7 +161,7 @@ test("a sitemap's word is held against what other pages of the host do, and beli
   expect(expectedChangesPerDay({ othersPerDay: 4 })).toBe(4);
 });
 
-test("a page that its sitemap says changes always, and that never does, is soon taken for what it is", () => {
+test("a static page whose sitemap says always is soon recognised", () => {
   const expected = expectedChangesPerDay({ changeFrequency: "always" });
   const after = (days: number) =>
     likelyChangesPerDay({ ...noVisits, comparedVisits: days, unchangedSeconds: days * daySeconds }, expected);
@@ -170,7 +170,7 @@ test("a page that its sitemap says changes always, and that never does, is soon 
   expect(after(30)).toBeLessThan(0.05);
 });
 
-test("a page that was last changed long ago is expected to change seldom, one changed just now often", () => {
+test("a page last changed long ago is expected to change seldom, and one changed just now often", () => {
   const old = expectedChangesPerDay({ unchangedSeconds: 1000 * daySeconds });
   const young = expectedChangesPerDay({ unchangedSeconds: 3600 });
 

@@ -17,14 +17,14 @@ const input = (differences: Partial<CapacityInput>): CapacityInput => ({
   ...differences,
 });
 
-test("the first plan takes what crawlers may fetch, without what new pages take of it", () => {
+test("the first plan takes what crawlers may fetch, less what new pages take", () => {
   const measured = { ...quiet, first: 3000 };
 
   expect(nextCapacity(input({ before: null, measured })).capacityPerDay).toBe(7000);
   expect(nextCapacity(input({ before: null, measured: { ...quiet, first: 1e9 } })).capacityPerDay).toBe(500);
 });
 
-test("a fleet that is late is given less, step by step and no less than it manages; one that is not is tried with more", () => {
+test("a late fleet gets less step by step, but no less than it manages; another is tried with more", () => {
   const late = { ...quiet, lateShare: 0.3 };
 
   expect(nextCapacity(input({ measured: { ...late, again: 200 } })).capacityPerDay).toBe(500);
@@ -33,7 +33,7 @@ test("a fleet that is late is given less, step by step and no less than it manag
   expect(nextCapacity(input({ allowedPerDay: 3000 })).capacityPerDay).toBe(3000);
 });
 
-test("rates that did not come true correct the next plan, but not before they can be seen, nor by chance", () => {
+test("rates that did not come true correct the next plan, once settled and not by chance", () => {
   const half = { ...quiet, again: 500 };
 
   const corrected = nextCapacity(input({ measured: half })).correction;
@@ -53,7 +53,7 @@ test("without a window (a clock that was set back) nothing is measured and nothi
   expect(nextCapacity(input({ measured }))).toEqual({ capacityPerDay: 4000, correction: 1 });
 });
 
-test("when most of a fleet goes, intervals grow to what the rest manages and no further; they shrink when it is back", () => {
+test("when most of a fleet leaves, intervals grow to what the rest manages, and shrink when it is back", () => {
   const stepsADay = 144;
   const done: number[] = [];
   let state = { capacityPerDay: 10_000, correction: 1, totalPerDay: 10_000 };
@@ -92,7 +92,7 @@ describe("a page's mean interval", () => {
   const policies: IntervalPolicies = { strategy: "optimal", intervalHours: 48, total: "interval" };
   const plan: PlannedTotal = { strategy: "optimal", pages: 700, totalPerDay: 100, capacityPerDay: 1000 };
 
-  test("without a plan of the strategy, or with an empty one, the fixed interval holds", () => {
+  test("is the fixed one without a plan of the strategy, or with an empty one", () => {
     expect(meanIntervalDays({ ...policies, strategy: "fixed" }, plan)).toBe(2);
     expect(meanIntervalDays(policies, null)).toBe(2);
     expect(meanIntervalDays({ ...policies, strategy: "iir" }, plan)).toBe(2);
@@ -100,12 +100,12 @@ describe("a page's mean interval", () => {
     expect(meanIntervalDays(policies, { ...plan, totalPerDay: 0 })).toBe(2);
   });
 
-  test("groups, and all that the fleet manages, have the interval that the plan comes to", () => {
+  test("is the plan's for groups, and for all that the fleet manages", () => {
     expect(meanIntervalDays({ ...policies, total: "capacity" }, plan)).toBe(7);
     expect(meanIntervalDays({ ...policies, strategy: "icr" }, { ...plan, strategy: "icr" })).toBe(7);
   });
 
-  test("optimal divides what the interval comes to, at once when it is another, and no more than the fleet manages", () => {
+  test("under optimal follows the interval policy at once, up to what the fleet manages", () => {
     expect(meanIntervalDays(policies, plan)).toBe(2);
     expect(meanIntervalDays({ ...policies, intervalHours: 240 }, plan)).toBe(10);
     expect(meanIntervalDays(policies, { ...plan, capacityPerDay: 70 })).toBe(10);

@@ -30,14 +30,14 @@ function randomPages(count: number, random: () => number): PagesToRefresh {
   );
 }
 
-test("freshness is that of even distances, with its ends", () => {
+test("freshness follows evenly spaced fetches, with its limits", () => {
   expect(freshnessOf(1, 1)).toBeCloseTo(1 - Math.exp(-1), 12);
   expect(freshnessOf(0, 1)).toBe(0);
   expect(freshnessOf(0, 0)).toBe(1);
   expect(freshnessOf(Infinity, 1)).toBe(1);
 });
 
-test("the changes between two fetches are found back from their share, over all shares", () => {
+test("the changes between two fetches are recovered from their share, over all shares", () => {
   for (const x of [1e-7, 1e-4, 0.01, 0.3, 1, 2, 5, 12, 25]) {
     const share = -Math.expm1(-x) - x * Math.exp(-x);
     // Near 1 the share itself holds fewer digits; near 0 its closed form here does.
@@ -61,7 +61,7 @@ test("a page that changes too often to be kept is left alone, one that never cha
   expect([rates[1], rates[2], rates[3]]).toEqual([0, 0, 0]);
 });
 
-test("of two pages the rates are those that a search over all divisions finds", () => {
+test("for two pages the rates match an exhaustive search", () => {
   const pages = pagesOf([
     [3, 2],
     [0.5, 1],
@@ -75,7 +75,7 @@ test("of two pages the rates are those that a search over all divisions finds", 
   expect(freshness(pages, rates)).toBeGreaterThanOrEqual(freshness(pages, best) - 1e-12);
 });
 
-test("at random pages the total is met, bounds hold, and one more fetch adds the same wherever it may be added", () => {
+test("for random pages the total is met, limits hold, and one more fetch adds the same everywhere", () => {
   const random = seededRandom(42);
   for (let round = 0; round < 20; round++) {
     const pages = randomPages(200, random);
@@ -97,7 +97,7 @@ test("at random pages the total is met, bounds hold, and one more fetch adds the
   }
 });
 
-test("a host at its bound gets that, and what it cannot take goes to the others", () => {
+test("a host at its limit gets that, and the rest goes to the others", () => {
   const pages = pagesOf([
     [1, 10],
     [2, 10],
@@ -122,7 +122,7 @@ test("a host at its bound gets that, and what it cannot take goes to the others"
   expect(hostMultipliers[1]).toBe(multiplier);
 });
 
-test("every page is fetched its least, and a total beyond all bounds leaves some over", () => {
+test("every page gets its minimum, and a total beyond all limits leaves a rest", () => {
   const pages = pagesOf([
     [1, 1, 3],
     [1000, 1, 3],
@@ -139,7 +139,7 @@ test("every page is fetched its least, and a total beyond all bounds leaves some
   expect(optimalPlan(pages, 1000).multiplier).toBe(0);
 });
 
-test("values over hundreds of orders of magnitude, and no pages, still end", () => {
+test("the search ends for values over hundreds of orders of magnitude, and without pages", () => {
   const rates = optimalPlan(
     pagesOf([
       [1e-200, 1e100],
@@ -160,7 +160,7 @@ test.each([0, -1, Number.NaN, Infinity])("there is no plan for %d fetches in all
   );
 });
 
-test("the default limit of visits for each change costs hardly any freshness, the paper's 2 more than choosing gains", () => {
+test("the default limit of visits per change costs hardly any freshness, and the paper's 2 more than choosing gains", () => {
   const random = seededRandom(3);
   // Changes spread over two orders of magnitude, 0.6 a fetch on the average, as 0.1 a day come to in a week.
   const changes = Array.from({ length: 4000 }, () => 10 ** (2.6 * random() - 2));

@@ -68,7 +68,7 @@ describe("plans by hosts", () => {
     return await planRecrawls({ pool: world.pool, policies, now: secondsAfterNoon(atSeconds) });
   };
 
-  test("visits are compared by digest and by 304, and each leaves what it found with its fetch", async () => {
+  test("visits are compared by digest and 304, and each stores what it found with its fetch", async () => {
     await visit(0, { [url(1)]: { page: text(1) } });
     const first = [await sums(1), (await world.urlRow(url(1)))?.changes_per_day];
     await visit(hour, { [url(1)]: { page: text(2) } });
@@ -86,7 +86,7 @@ describe("plans by hosts", () => {
     ]);
   });
 
-  test("a clock that jumps back or far ahead adds no time, and the page's change is noted all the same", async () => {
+  test("a clock jump adds no time, and the page's change is noted all the same", async () => {
     await visit(10 * day, { [url(1)]: { page: text(1) } });
     await visit(5 * day, { [url(1)]: { page: text(2) } });
     const back = await sums(1);
@@ -127,7 +127,7 @@ describe("plans by hosts", () => {
     expect(Math.round(next!.capacityPerDay)).toBe(1111);
   });
 
-  test("a sample of pages is never empty, tells its share as it is, and leaves out what is no rate", async () => {
+  test("a sample of pages is never empty, counts its share, and excludes invalid rates", async () => {
     for (const turn of [0, 6])
       await visit(turn * hour, { [url(1)]: { page: text(turn) }, [url(2)]: { page: text(100) } });
 
@@ -142,7 +142,7 @@ describe("plans by hosts", () => {
     expect(numbers.changesPerDay.length).toBe(1);
   });
 
-  test("iir and icr: hosts are divided when half of the pages are known, and reassigned when the most urgent ones had six updates", async () => {
+  test("iir and icr: hosts are divided when half of the pages are known, and reassigned after six updates of the most urgent", async () => {
     const icr = { strategy: "icr", groups: 2, longestDays: 100 };
     const early = await planned(icr, 0);
     for (const turn of [0, 0.5, 1, 2])
@@ -174,7 +174,7 @@ describe("plans by hosts", () => {
     expect(next?.groupIntervalSeconds).not.toEqual(first.groupIntervalSeconds);
   });
 
-  test("one coordinator at a time makes plans, and a strategy that is taken back leaves a plan that says so", async () => {
+  test("one coordinator at a time makes plans, and a strategy that is withdrawn leaves a plan that says so", async () => {
     await visit(0, { [url(1)]: { page: text(1) } });
     const plan = async () => await planned({ strategy: "optimal" }, 1);
     const held = await alone(world.pool, "nearcrawl-recrawl-plan", plan);
@@ -261,7 +261,7 @@ describe("a configured channel is planned beside the rest of its host (SARSS sec
     await groupChannels(world.pool, 2);
   }
 
-  test("what changes often has an interval of its own, beside the rest of the same host", async () => {
+  test("what changes often has its own interval, beside the rest of the same host", async () => {
     await channels().add(channel("news"), noon);
     await visits(0, 4, ["news"]);
 
@@ -274,7 +274,7 @@ describe("a configured channel is planned beside the rest of its host (SARSS sec
     expect(await hoursToNext()).toEqual({ "news/a": urgent, "archive/a": calm, "archive/b": calm });
   });
 
-  test("a channel has what the rest of its host has until a plan has looked at it, and again when it is gone", async () => {
+  test("a channel follows the rest of its host until a plan has seen it, and again when it is removed", async () => {
     await visits(0, 4, ["news"]);
     await channels().add(channel("archive"), noon);
     await planAt(4);
@@ -304,7 +304,7 @@ describe("a configured channel is planned beside the rest of its host (SARSS sec
     expect(await planned()).toEqual(["rest 3 0"]);
   });
 
-  test("the most urgent channel alone has six updates: its group's records are its own", async () => {
+  test("a group's records are its own when only the most urgent channel has six updates", async () => {
     await channels().add(channel("news"), noon);
     await visits(0, 4, ["news"]);
     const made = await planAt(4);
@@ -328,7 +328,7 @@ describe("a configured channel is planned beside the rest of its host (SARSS sec
     ]);
   });
 
-  test("what a host's leases hand out is divided by visits, and by pages where there were none", async () => {
+  test("a host's leased URLs are divided by visits, or by pages without any", async () => {
     await channels().add(channel("news"), noon);
     await visits(0, 4, ["news"]);
     const made = await planAt(4);
@@ -346,7 +346,7 @@ describe("a configured channel is planned beside the rest of its host (SARSS sec
     expect(await submitted()).toEqual([2, 2]);
   });
 
-  test("of channels that share a directory the earliest has its pages, as when they are admitted", async () => {
+  test("of channels that share a directory the earliest has its pages, as at admission", async () => {
     await channels().add(channel("archive", "news"), noon);
     await world.pool.query(
       `insert into channel (host_hash, host, directories, created_at)

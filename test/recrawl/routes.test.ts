@@ -26,7 +26,7 @@ afterAll(async () => await app?.close());
 const page = async (url: string, accept = "text/html") =>
   await app.inject({ url, headers: { ...operator.headers, accept } });
 
-it("says what happens before any plan, and is for operators alone", async () => {
+it("says what happens before any plan, and is for operators only", async () => {
   const before = await page("/fleet/recrawl");
   const stranger = await app.inject({ url: "/fleet/recrawl", headers: { accept: "text/html" } });
 
@@ -37,7 +37,7 @@ it("says what happens before any plan, and is for operators alone", async () => 
   ]);
 });
 
-it("shows groups, intervals and rates of the plan in force, and why each was made", async () => {
+it("shows groups, intervals and rates of the current plan, and why each was made", async () => {
   const policies = policySections.recrawl.parse({ strategy: "icr" });
   const plan = emptyPlan({ policies, now: worldNow }, null);
   const group = { pages: 300, initialSeconds: 3600, intervalSeconds: 7200, successRate: 0.5 };

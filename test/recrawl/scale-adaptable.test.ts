@@ -13,11 +13,11 @@ import {
 const limits = { smallestMultiple: 1.2, biggestMultiple: 3 };
 
 describe("checkPriorities (3.1)", () => {
-  it("sets a group that would be more urgent than the one before to σ times that one's interval", () => {
+  it("sets a group that would be more urgent than the previous one to σ times its interval", () => {
     expect(checkPriorities([100, 90, 200], limits)).toEqual([100, 120, 200]);
   });
 
-  it("leaves a group alone that is barely less urgent: σ is no minimum", () => {
+  it("leaves a barely less urgent group alone: σ is no minimum", () => {
     expect(checkPriorities([100, 101], limits)).toEqual([100, 101]);
     expect(checkPriorities([100, 100], limits)).toEqual([100, 100]);
   });
@@ -33,7 +33,7 @@ describe("checkPriorities (3.1)", () => {
 });
 
 describe("iterated interval reassignment (3.1)", () => {
-  it("takes the mean of the channels' intervals, and shortens it by δ where the success rate rose", () => {
+  it("takes the mean of the channels' intervals, shortened by δ where the success rate rose", () => {
     const { intervalSeconds, successRates } = iteratedInterval({
       groups: [
         record({ hIntervalSeconds: 100, submitted: 4, updates: 3 }),
@@ -95,7 +95,7 @@ describe("iterated capacity reassignment (3.2)", () => {
   // Groups of two and one channels that take 30 s each, at 60 and 120 s: 2·30/60 + 30/120 = 1.25 threads.
   const initialIntervalSeconds = [60, 120];
 
-  it("stretches all intervals by the threads they ask for, over the threads that updates took", () => {
+  it("stretches all intervals by the threads they need over the threads that updates took", () => {
     const groups = [
       record({ downloadSeconds: 60, busyThreads: 0.4 }),
       record({ downloadSeconds: 30, busyThreads: 0.1 }),
@@ -178,12 +178,12 @@ it.each([
 );
 
 describe("settings that contradict themselves", () => {
-  it("σ below 1 and μ below σ are refused, with the values", () => {
+  it("are σ below 1 and μ below σ, refused with their values", () => {
     expect(priorityLimitsFault({ smallestMultiple: 0.5, biggestMultiple: 3 })).toContain("(σ) is 0.5");
     expect(priorityLimitsFault({ smallestMultiple: 3, biggestMultiple: 2 })).toContain("(μ) is 2");
   });
 
-  it("what makes sense is let through", () => {
+  it("valid limits pass", () => {
     expect(priorityLimitsFault(limits)).toBeNull();
   });
 });

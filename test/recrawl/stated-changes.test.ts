@@ -20,7 +20,7 @@ const stated = async (url: string) => {
 };
 const rateOf = async (url: string) => Number((await world.urlRow(url))?.changes_per_day);
 
-test("a sitemap's words are kept of its own host, the latest holds, and a page is expected to change as they say", async () => {
+test("a sitemap's frequencies are kept for its own host, the latest counts, and they set the expected changes", async () => {
   const sitemap = (frequency: string) => ({
     page: {
       kind: "sitemap" as const,
@@ -62,7 +62,7 @@ test("a sitemap's words are kept of its own host, the latest holds, and a page i
   expect(await rateOf(page("seldom"))).toBeLessThan(0.01);
 });
 
-test("a page is due when a list of its host says that it changed after its last fetch, and not in the future", async () => {
+test("a page is due when its host's list says that it changed after its last fetch, but not in the future", async () => {
   await world.rows(`
     update frontier_url set state = 'due', last_outcome = 'fetched', last_fetched_at = '2029-12-01T12:00:00Z',
       next_fetch_at = '${secondsAfterNoon(900_000).toISOString()}'

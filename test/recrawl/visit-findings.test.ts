@@ -38,7 +38,7 @@ const visit: ThisVisit = {
   changedAt: null,
 };
 
-test("another digest is a change, the same one and a 304 are none, and without one there is nothing to compare", () => {
+test("another digest is a change, the same digest and a 304 are none, and without one nothing is compared", () => {
   const changed = (differences: Partial<ThisVisit>, before: Partial<KnownPage> = {}) =>
     findingsOf({ ...visit, ...differences }, { ...known, ...before }, fixedPlan).hasChanged;
 
@@ -49,7 +49,7 @@ test("another digest is a change, the same one and a 304 are none, and without o
   expect(changed({ outcome: { type: "http-error", status: 500, retryAfterSeconds: null } })).toBeNull();
 });
 
-test("what a sitemap states is expected of a page, and counts for nothing as a finding", () => {
+test("a sitemap's statement sets the expectation, and is no finding", () => {
   const unchanged = { ...visit, digest: "aa" };
   const rate = (stated: KnownPage["stated"], at: Partial<ThisVisit> = {}) =>
     findingsOf({ ...unchanged, ...at }, { ...known, ...(stated && { stated }) }, fixedPlan);
@@ -78,7 +78,7 @@ test("a first visit estimates by hints alone, and a failed one estimates nothing
   expect(findingsOf(failed, known, fixedPlan)).toMatchObject({ changesPerDay: null, sums: noVisits });
 });
 
-test("a page is being learnt until its third comparison", () => {
+test("a page is learnt until its third comparison", () => {
   const after = (comparedVisits: number) =>
     findingsOf(visit, { ...known, sums: { ...noVisits, comparedVisits, unchangedSeconds: 1 } }, fixedPlan)
       .isLearning;
@@ -103,13 +103,13 @@ test("each strategy has its interval: none, that of the group, or that of the mu
   expect(seconds({}, { ...optimal, multiplier: 1e-12 })).toBeCloseTo(daySeconds / 10, 3);
 });
 
-test("the most is by the page's changes, and never under the least", () => {
+test("the maximum follows the page's changes, and is never below the minimum", () => {
   const bounds = { leastPerDay: 0.5, mostPerDay: 10, visitsPerChange: 2 };
 
   expect([0.01, 1, 100].map((changes) => mostPerDay(changes, bounds))).toEqual([0.5, 2, 10]);
 });
 
-test("importance is PageRank in means where pages are ranked, else it grows with back-links", () => {
+test("importance is PageRank relative to the mean, or grows with back-links without ranks", () => {
   expect(importanceOf({ pageRank: 0.002, backLinks: 9 }, 1000)).toBe(2);
   expect(importanceOf({ pageRank: null, backLinks: 9 }, 1000)).toBe(0.15);
   expect(importanceOf({ pageRank: null, backLinks: 7 }, 0)).toBe(4);
@@ -190,7 +190,7 @@ describe("the fixed interval", () => {
   });
 
   describe("a URL that is missing", () => {
-    it("is gone the third time in a row, and looked at again a month later", () => {
+    it("is gone the third time in a row, and tried again a month later", () => {
       const missing = [0, 1, 2].map((failures) =>
         isGone({ now, outcome: httpError(404), failures }, settings),
       );
@@ -199,7 +199,7 @@ describe("the fixed interval", () => {
       expect(waitSeconds(httpError(410), 2)).toBe(30 * 86_400);
     });
 
-    it("is left alone for a month where the site wants to be paid, the first time already", () => {
+    it("is left alone for a month at once when the site asks for payment", () => {
       expect(isGone({ now, outcome: httpError(402) }, settings)).toBe(true);
       expect(waitSeconds(httpError(402), 0)).toBe(30 * 86_400);
     });

@@ -1,4 +1,4 @@
-/** What is handed in is answered, followed until it is fetched, fetched again on request, and forgotten in time. */
+/** Submitted URLs are answered, followed until they are fetched, fetched again on request, and forgotten in time. */
 import { beforeEach, expect, test } from "vitest";
 import { createChannelStore } from "#coordinator/crawl/channels/channel-store";
 import { readChannel } from "#coordinator/crawl/frontier/channel";
@@ -85,7 +85,7 @@ test("a known URL is due at once when it is to be fetched again; an unknown one 
   expect(again.flatMap((one) => one.urls.map(({ url }) => url))).toEqual(["http://a.example/"]);
 });
 
-test("what was given up and what is held is due again; a crawler's work in hand stays as it is", async () => {
+test("given up and held URLs are due again; leased ones stay unchanged", async () => {
   const crawlerId = await world.delegatedHost(
     "north",
     "http://a.example/",
@@ -141,7 +141,7 @@ const facts = {
   needsUnspokenIpv6: false,
 };
 
-test("its turn is told by what is due before it and by its host's pace", () => {
+test("its estimated time follows from what is due before it and its host's pace", () => {
   const behind = followedUrl({ ...facts, ahead: 6, hostPaceMs: 10_000 }, noon);
   const later = followedUrl({ ...facts, notBefore: secondsAfterNoon(30) }, noon);
   const nobodys = followedUrl({ ...facts, crawler: null }, noon);
@@ -153,7 +153,7 @@ test("its turn is told by what is due before it and by its host's pace", () => {
 });
 
 // Issue 41: a URL of next week was due here and scheduled on its site's page.
-test("what is to be fetched later is scheduled, and due once its time has come, however long its host rests", async () => {
+test("a URL of the future is scheduled, and due once its time has come, however long its host rests", async () => {
   await world.delegatedHost("north", "http://a.example/");
   const { submissionId } = await submit(["http://a.example/"]);
   const stateAt = async (nextFetchAt: Date, notBefore: Date | "-infinity" = "-infinity") => {

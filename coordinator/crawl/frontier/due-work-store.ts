@@ -100,9 +100,33 @@ export type PaceStore = ReturnType<typeof createPaceStore>;
 /** `own` are the coordinator's domain sets, which apply to every crawler. */
 export function createPaceStore(pool: Pool, own: Partition = []) {
   return {
-    dueSlices: async (crawlerIds: readonly CrawlerId[], most: number, now: Date) =>
-      await dueSlices(pool, crawlerIds, { most, now, own }),
-    told: async (told: readonly ToldPace[]): Promise<void> => await noteTold(pool, told),
+    /** Counts crawlers without domain sets in one statement, and the others one by one. */
+    async dueSlices(
+      crawlerIds: readonly CrawlerId[],
+      most: number,
+      now: Date,
+    ): Promise<ReadonlyMap<CrawlerId, number>> {
+      return await inTransaction(pool, async (client) => {
+        const slices: (readonly [CrawlerId, number])[] = [];
+        const alike: CrawlerId[] = [];
+        for (const [crawlerId, partition] of await partitionsOfLeases(client, crawlerIds, own)) {
+          if (partition.length === 0) alike.push(crawlerId);
+          else slices.push(...(await count(client, [crawlerId], { most, now, partition })));
+        }
+        slices.push(...(await count(client, alike, { most, now, partition: [] })));
+        return new Map(slices);
+      });
+    },
+    async told(told: readonly ToldPace[]): Promise<void> {
+      await pool.query(
+        `update crawler c
+         set pace = given.pace, pace_due_slices = given.due,
+             pace_since = case when c.pace = given.pace then c.pace_since else given.at end
+         from unnest($1::int[], $2::text[], $3::int[], $4::timestamptz[]) as given (crawler_id, pace, due, at)
+         where c.crawler_id = given.crawler_id`,
+        columnsOf(told, ["crawlerId", "pace", "due", "at"]),
+      );
+    },
   };
 }
 
@@ -117,34 +141,10 @@ export type WorkPace = "slow-down" | "steady" | "hurry-up";
 
 const isDue = `${isOpen("$2")} and ${isHeld("h")}`;
 
-interface Counting {
-  readonly most: number;
-  readonly now: Date;
-  readonly own: Partition;
-}
-
-/** Crawlers without domain sets are counted in one statement, the others one by one. */
-async function dueSlices(
-  pool: Pool,
-  crawlerIds: readonly CrawlerId[],
-  { most, now, own }: Counting,
-): Promise<ReadonlyMap<CrawlerId, number>> {
-  return await inTransaction(pool, async (client) => {
-    const slices = new Map<CrawlerId, number>();
-    const alike: CrawlerId[] = [];
-    for (const [crawlerId, partition] of await partitionsOfLeases(client, crawlerIds, own)) {
-      if (partition.length === 0) alike.push(crawlerId);
-      else for (const row of await count(client, [crawlerId], { most, now, partition })) slices.set(...row);
-    }
-    for (const row of await count(client, alike, { most, now, partition: [] })) slices.set(...row);
-    return slices;
-  });
-}
-
 async function count(
   client: PoolClient,
   crawlerIds: readonly CrawlerId[],
-  { most, now, partition }: Omit<Counting, "own"> & { readonly partition: Partition },
+  { most, now, partition }: { readonly most: number; readonly now: Date; readonly partition: Partition },
 ): Promise<(readonly [CrawlerId, number])[]> {
   if (crawlerIds.length === 0) return [];
   const { text, values } = withHeldHosts(
@@ -179,15 +179,4 @@ async function count(
     ...values,
   ]);
   return rows.map(({ crawler_id, slices }) => [crawler_id, slices]);
-}
-
-async function noteTold(pool: Pool, told: readonly ToldPace[]): Promise<void> {
-  await pool.query(
-    `update crawler c
-     set pace = given.pace, pace_due_slices = given.due,
-         pace_since = case when c.pace = given.pace then c.pace_since else given.at end
-     from unnest($1::int[], $2::text[], $3::int[], $4::timestamptz[]) as given (crawler_id, pace, due, at)
-     where c.crawler_id = given.crawler_id`,
-    columnsOf(told, ["crawlerId", "pace", "due", "at"]),
-  );
 }

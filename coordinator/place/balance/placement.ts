@@ -11,10 +11,10 @@ import { expectedGainMs, RttTable } from "../distances/predicted-rtts.ts";
 import { Auction, type AuctionInput } from "./auction.ts";
 import {
   type BalanceInput,
-  type BalanceSettings,
   type BalanceSubnet,
   burdensOf,
-  defaultBalanceSettings,
+  defaultHysteresis,
+  type Hysteresis,
   leaveCostMs,
   type Move,
   plannedCapacities,
@@ -54,10 +54,7 @@ const mostProbes = 10_000;
 const mostCompared = 20_000;
 
 /** Makes no moves while no crawler has any capacity. */
-export function planPlacement(
-  input: BalanceInput,
-  settings: BalanceSettings = defaultBalanceSettings,
-): BalancePlan {
+export function planPlacement(input: BalanceInput, settings: Hysteresis = defaultHysteresis): BalancePlan {
   const crawlers = [...input.crawlers].sort((a, b) => a.crawlerId - b.crawlerId);
   const subnets = [...input.subnets].sort((a, b) => a.subnetId - b.subnetId);
   if (!crawlers.some(({ capacityPagesPerDay }) => capacityPagesPerDay > 0)) return { moves: [], probes: [] };
@@ -122,7 +119,7 @@ function waysOf(
   }: {
     readonly pages: Float64Array;
     readonly limitPages: Float64Array;
-    readonly settings: BalanceSettings;
+    readonly settings: Hysteresis;
     readonly breadth: number;
   },
 ): Ways {

@@ -1,5 +1,7 @@
-/** Input and output of a balancing policy, which is pure and deterministic. A departed crawler has capacity 0. */
+/** Settings, input and output of a balancing policy, which is pure and deterministic. A departed crawler has capacity 0. */
+import { z } from "zod";
 import type { CrawlerId, SubnetId } from "#core/ids";
+import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
@@ -81,7 +83,7 @@ export function overloads(burdens: ReadonlyMap<CrawlerId, Readonly<Burden>>): Cr
  * its capacity and goes on until it is a little under, and nobody is filled beyond that mark, so that the noise of
  * loads does not make it begin again the next day.
  */
-export interface BalanceSettings {
+export interface Hysteresis {
   /** Minimum saving per page; less is within measurement differences of one path. */
   readonly leastSavingMs: number;
   /** Minimum total saving per day: the cost of a probe, a hand-over and cold connections. */
@@ -94,14 +96,14 @@ export interface BalanceSettings {
  * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make a quarter of the moves that planning
  * without hysteresis makes, at pages that are 6 % further away; a larger dead band costs more than it spares. 20 ms × pages a day: about a probe.
  */
-export const defaultBalanceSettings: BalanceSettings = {
+export const defaultHysteresis: Hysteresis = {
   leastSavingMs: 10,
   leastSavingMsPagesPerDay: 20,
   deadBandShare: 0.02,
 };
 
 /** The cheapest plan, however many moves it takes. */
-export const noHysteresis: BalanceSettings = {
+export const noHysteresis: Hysteresis = {
   leastSavingMs: 0,
   leastSavingMsPagesPerDay: 0,
   deadBandShare: 0,
@@ -114,7 +116,7 @@ const stayMs = 1e-6;
 const mostLeaveMs = 300;
 
 /** The cost of leaving its crawler in ms per page. Loads are rounded to powers of two, so that it does not change with every page. */
-export function leaveCostMs(pagesPerDay: number, settings: BalanceSettings): number {
+export function leaveCostMs(pagesPerDay: number, settings: Hysteresis): number {
   const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
   const perPageMs =
     leastSavingMsPagesPerDay === 0 ? 0 : leastSavingMsPagesPerDay / 2 ** loadClass(pagesPerDay);
@@ -138,7 +140,7 @@ interface Capacities {
  */
 export function plannedCapacities(
   burdens: readonly Readonly<Burden>[],
-  { deadBandShare }: BalanceSettings = noHysteresis,
+  { deadBandShare }: Hysteresis = noHysteresis,
 ): Capacities {
   const of = (figure: (burden: Readonly<Burden>) => number) => Float64Array.from(burdens, figure);
   const banded = (capacity: number, load: number) => {
@@ -187,6 +189,15 @@ export function wholeUnits(capacities: Float64Array, unit: number, subnets: numb
 
 const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
-export const balancePolicyNames = ["min-cost-flow", "variance-rule"] as const;
+export const balanceSettings = z.strictObject({
+  policy: policy(z.enum(["min-cost-flow", "variance-rule", "none"]).default("min-cost-flow"), {
+    title: "Balance policy",
+    help: "Which subnets an overloaded crawler gives up, and to whom; none leaves overloads alone.",
+    unit: null,
+    origin: "measured, test/bench/results/balance.md",
+  }),
+  everySeconds: seconds(86_400).default(60),
+  movesPerPass: z.int().min(1).max(100_000).default(500),
+});
 
-export type BalancePolicyName = (typeof balancePolicyNames)[number];
+export type BalanceSettings = DeepReadonly<z.infer<typeof balanceSettings>>;

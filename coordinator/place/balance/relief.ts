@@ -14,7 +14,7 @@ import { unmeasurableMs } from "../distances/predicted-rtts.ts";
 import { makeMoves } from "./hand-overs.ts";
 import { type ReliefInput, type ReliefPorts, type Rtts, reliefInput } from "./input.ts";
 import { planPlacement } from "./placement.ts";
-import type { BalanceInput, BalancePolicyName, Move } from "./plan.ts";
+import type { BalanceInput, BalanceSettings, Move } from "./plan.ts";
 import { planByVarianceRule } from "./variance-rule.ts";
 
 interface RebalancePorts extends ReliefPorts {
@@ -22,9 +22,7 @@ interface RebalancePorts extends ReliefPorts {
   readonly delegations: ReliefPorts["delegations"] & Pick<DelegationStore, "move">;
 }
 
-interface RebalanceSettings {
-  readonly policy: BalancePolicyName | "none";
-  readonly movesPerPass: number;
+interface RebalanceSettings extends Pick<BalanceSettings, "policy" | "movesPerPass"> {
   readonly probe: ProbeSettings;
   /** Mean days between two fetches of a page. */
   readonly recrawlDays: number;
@@ -69,7 +67,7 @@ interface ReliefPlan {
 }
 
 function planRelief(
-  policy: BalancePolicyName,
+  policy: BalanceSettings["policy"],
   input: BalanceInput,
   isAnycast: (subnetId: SubnetId) => boolean,
 ): ReliefPlan {

@@ -6,10 +6,10 @@ import { isBelieved } from "../crawlers/crawler.ts";
 import type { CrawlerStore } from "../crawlers/crawler-store.ts";
 import type { ProbingSettings } from "../delegation/delegation-settings.ts";
 import type { DelegationJobPorts } from "../delegation/queue.ts";
-import type { BalanceSettings } from "./balance-settings.ts";
 import { type HandOverPorts, HandOvers, type HeirLine, successionOf } from "./hand-overs.ts";
 import { PutOffMoves } from "./input.ts";
 import { NewcomerSettling } from "./join.ts";
+import type { BalanceSettings } from "./plan.ts";
 import { refreshCrawlers } from "./presence.ts";
 import { rebalanceLoad } from "./relief.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "../../crawl/frontier/frontier-settings.ts";
 import { recrawlSettings } from "../../crawl/recrawl/recrawl-settings.ts";
 import { trustSettings } from "../../crawl/trust/trust-settings.ts";
-import { balanceSettings } from "../../place/balance/balance-settings.ts";
+import { balanceSettings } from "../../place/balance/plan.ts";
 import {
   delegationSettings,
   probeSettings,

@@ -114,7 +114,7 @@ describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name
     expect(carry).toBeCloseTo(0, 9);
   });
 
-  it("leases of a host that goes by its worth the new URLs that are worth as much as the next host", async () => {
+  it("leases the new URLs worth as much as the next host, of a host chosen by worth", async () => {
     const urgent = (await urgentFirst(name)).filter(isNew);
     const least = scoreOf(orderStrategy(name), urgent[5]!);
 
@@ -125,14 +125,14 @@ describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name
     expect(carry).toBeCloseTo(owedAfter(items.length, 0.7, 0), 9);
   });
 
-  it("leases a slice like any other of a host that is worth less than was thought", async () => {
+  it("leases a usual slice of a host that is worth less than assumed", async () => {
     const { items, carry } = await picked(name, 1e9);
 
     expect(items).toHaveLength(20);
     expect(carry).toBeCloseTo(0, 9);
   });
 
-  it("leases from a shortlist, without a look at the others, what the strategy puts next", async () => {
+  it("leases what the strategy puts next from a shortlist, without reading the others", async () => {
     const urgent = await urgentFirst(name);
     const newUrls = urgent.filter(isNew);
     const oldUrls = urgent.filter((url) => !isNew(url));
@@ -161,7 +161,7 @@ describe.each(orderNames.filter((name) => name !== "breadth-first"))("%s", (name
     expect(last.items).toEqual(expected(28 + worthy.items.length, 12, [newUrls[36]!, oldUrls[13]!]));
   });
 
-  it("tells what the host is worth with them and without them, as the strategy does", async () => {
+  it("computes the host's worth with and without the leased URLs", async () => {
     const strategy = orderStrategy(name);
     const urls = await seeded();
     await reckonWorths(database.pool, name, { after: reckonFromStart, now });
@@ -223,7 +223,7 @@ async function expectedLease(name: OrderName, slots: number, slotsForNew: number
   return mixLists({ newUrls, oldUrls }, slots, slotsForNew);
 }
 
-it("of a host with very many due URLs the longest due are looked at, and what counts most beyond them waits", async () => {
+it("of a host with very many due URLs only the longest due are examined", async () => {
   await database.pool.query(
     `insert into frontier_url (host_hash, url_hash, url, back_links, next_fetch_at)
      select 8, n, 'http://b.example/' || n, n, $1::timestamptz - make_interval(secs => 100000 - n)
