@@ -84,14 +84,6 @@ async function readTotals({ pool }: Database) {
   return rows[0]!;
 }
 
-interface GenerationRow {
-  readonly generation: number;
-  readonly state: "applied" | "rolled-back";
-  readonly applied_at: Date | null;
-  readonly can_roll_forward: boolean;
-  readonly counts: { readonly changes?: Readonly<Record<string, number>> };
-}
-
 /** Earlier versions could ask a registry for a single subnet; such a generation has no counts. */
 async function readCounted(
   { pool }: DatabasePlace,
@@ -118,26 +110,32 @@ const forward = canRollForward(
 );
 
 async function readHistory(database: DatabasePlace): Promise<readonly GenerationStatus[]> {
-  const { rows } = await database.pool.query<GenerationRow>(
-    `select generation, state, applied_at, counts, ${forward} as can_roll_forward
-     from registry_generation
-     where state in ('applied', 'rolled-back')
-     order by generation desc
-     limit 20`,
-  );
-  return rows.map(toStatus);
+  return await readGenerations(database, "state in ('applied', 'rolled-back')", 20);
 }
 
 /** Finds the generation in force when twenty newer ones were rolled back. */
 async function readCurrent(database: DatabasePlace): Promise<GenerationStatus | null> {
-  const { rows } = await database.pool.query<GenerationRow>(
-    `select generation, state, applied_at, counts, false as can_roll_forward
+  const [current] = await readGenerations(database, "state = 'applied'", 1);
+  return current === undefined ? null : { ...current, canRollForward: false };
+}
+
+async function readGenerations(
+  { pool }: DatabasePlace,
+  condition: string,
+  most: number,
+): Promise<readonly GenerationStatus[]> {
+  const { rows } = await pool.query<
+    Omit<GenerationStatus, "appliedAt"> & { readonly appliedAt: Date | null }
+  >(
+    `select generation, state, applied_at as "appliedAt", coalesce(counts->'changes', '{}') as changes,
+       ${forward} as "canRollForward"
      from registry_generation
-     where state = 'applied'
+     where ${condition}
      order by generation desc
-     limit 1`,
+     limit $1`,
+    [most],
   );
-  return rows[0] ? toStatus(rows[0]) : null;
+  return rows.map((row) => ({ ...row, appliedAt: row.appliedAt?.toISOString() ?? null }));
 }
 
 async function readUnfinished(database: DatabasePlace): Promise<RegistryStatus["unfinished"]> {
@@ -149,41 +147,18 @@ async function readUnfinished(database: DatabasePlace): Promise<RegistryStatus["
   return { begunAt: begun.created_at.toISOString(), isRunning: await isImportRunning(database) };
 }
 
-const toStatus = (row: GenerationRow): GenerationStatus => ({
-  generation: row.generation,
-  state: row.state,
-  appliedAt: row.applied_at?.toISOString() ?? null,
-  changes: row.counts.changes ?? {},
-  canRollForward: row.can_roll_forward,
-});
-
 async function readSourceRows(
   database: DatabasePlace,
   generation: number,
   now: Date,
 ): Promise<readonly SourceStatus[]> {
-  const { rows } = await database.pool.query<{
-    readonly file: string;
-    readonly format: string;
-    readonly registry: string | null;
-    readonly file_date: string | null;
-    readonly sha256: string;
-    readonly counts: { readonly kept?: number; readonly malformed?: number };
-  }>(
-    `select file, format, registry, file_date::text, sha256, counts
+  const { rows } = await database.pool.query<Omit<SourceStatus, "ageDays">>(
+    `select file, format, registry, file_date::text as "fileDate", coalesce((counts->>'kept')::float8, 0) as kept,
+       coalesce((counts->>'malformed')::float8, 0) as malformed, sha256
      from registry_source
      where generation = $1
      order by file`,
     [generation],
   );
-  return rows.map((row) => ({
-    file: row.file,
-    format: row.format,
-    registry: row.registry,
-    fileDate: row.file_date,
-    ageDays: row.file_date ? ageOf(row.file_date, now) : null,
-    kept: row.counts.kept ?? 0,
-    malformed: row.counts.malformed ?? 0,
-    sha256: row.sha256,
-  }));
+  return rows.map((row) => ({ ...row, ageDays: row.fileDate === null ? null : ageOf(row.fileDate, now) }));
 }

@@ -1,6 +1,6 @@
 /** Table audit_entry: who changed what. Rows are added and never changed; their size is bounded here. */
 import type { Pool, PoolClient } from "pg";
-import type { AuditEntry, AuditLog, AuditQuery, AuditVia, Change } from "#core/audit";
+import type { AuditEntry, AuditLog, AuditQuery, Change } from "#core/audit";
 import type { Log } from "#core/log";
 import { clean } from "./transaction.ts";
 
@@ -59,23 +59,11 @@ function withoutNul(json: string): string {
   return json.replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");
 }
 
-interface AuditRow {
-  entry_id: string;
-  at: Date;
-  actor: string;
-  via: AuditVia;
-  action: string;
-  target: string | null;
-  words: string;
-  before: unknown;
-  after: unknown;
-  remote_address: string | null;
-}
-
 async function list(pool: Pool | PoolClient, query: AuditQuery) {
   const limit = Math.min(Math.max(1, query.limit), mostListed);
-  const { rows } = await pool.query<AuditRow>(
-    `select entry_id, at, actor, via, action, target, words, before, after, remote_address
+  const { rows } = await pool.query<AuditEntry>(
+    `select entry_id::float8 as "entryId", at, actor, via, action, target, words, before, after,
+       remote_address as "remoteAddress"
      from audit_entry
      where ($1::text is null or actor = $1)
        and ($2::text is null or action = $2)
@@ -98,19 +86,8 @@ async function list(pool: Pool | PoolClient, query: AuditQuery) {
   return { entries: rows.slice(0, limit).map(entryOf), more: rows.length > limit };
 }
 
-function entryOf(row: AuditRow): AuditEntry {
-  return {
-    entryId: Number(row.entry_id),
-    at: row.at,
-    actor: row.actor,
-    via: row.via,
-    action: row.action,
-    target: row.target,
-    words: row.words,
-    ...(row.before === null ? {} : { before: row.before }),
-    ...(row.after === null ? {} : { after: row.after }),
-    remoteAddress: row.remote_address,
-  };
+function entryOf({ before, after, ...kept }: AuditEntry): AuditEntry {
+  return { ...kept, ...(before !== null && { before }), ...(after !== null && { after }) };
 }
 
 interface OwnChangePorts {

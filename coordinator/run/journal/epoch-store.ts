@@ -16,39 +16,20 @@ import {
   type Witness,
 } from "./epoch.ts";
 
-interface EpochRow {
-  epoch: number;
-  database_id: string;
-  began_at: Date;
-  cause: EpochCause;
-  words: string;
-  system_identifier: string | null;
-  timeline: number | null;
-  replay: Replay | null;
-}
-
 export async function currentEpoch(pool: Pool | PoolClient): Promise<Epoch> {
   return (await epochs(pool, 1))[0]!;
 }
 
 export async function epochs(pool: Pool | PoolClient, most: number): Promise<Epoch[]> {
-  const { rows } = await pool.query<EpochRow>(
-    `select epoch, database_id, began_at, cause, words, system_identifier, timeline::float8 as timeline, replay
+  const { rows } = await pool.query<Epoch>(
+    `select epoch, database_id as "databaseId", began_at as "beganAt", cause, words,
+       system_identifier as "systemIdentifier", timeline::float8 as timeline, replay
      from database_epoch
      order by epoch desc
      limit $1`,
     [most],
   );
-  return rows.map((row) => ({
-    epoch: row.epoch,
-    databaseId: row.database_id,
-    beganAt: row.began_at,
-    cause: row.cause,
-    words: row.words,
-    systemIdentifier: row.system_identifier,
-    timeline: row.timeline,
-    replay: row.replay,
-  }));
+  return rows;
 }
 
 /** insufficient_privilege: the administrator withholds it. */

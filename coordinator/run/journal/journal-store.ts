@@ -16,35 +16,17 @@ const lateNumbers = 1000;
 
 const atOnce = 1000;
 
-interface EntryRow {
-  entry_id: string;
-  entry_number: number;
-  epoch: number;
-  at: Date;
-  kind: string;
-  key: string;
-  value: Record<string, unknown>;
-}
-
 /** Entries above this number and a few below, in order. */
 async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
-  const { rows } = await pool.query<EntryRow>(
-    `select entry_id, entry_number::float8 as entry_number, epoch, at, kind, key, value
+  const { rows } = await pool.query<Omit<JournalEntry, "at"> & { readonly at: Date }>(
+    `select entry_id as "entryId", entry_number::float8 as number, epoch, at, kind, key, value
      from journal_entry
      where entry_number > $1
      order by entry_number
      limit $2`,
     [Math.max(0, number - lateNumbers), lateNumbers + atOnce],
   );
-  return rows.map((row) => ({
-    entryId: row.entry_id,
-    number: row.entry_number,
-    epoch: row.epoch,
-    at: row.at.toISOString(),
-    kind: row.kind,
-    key: row.key,
-    value: row.value,
-  }));
+  return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
 }
 
 export async function knownEntries(

@@ -59,13 +59,7 @@ export function createOptOutStore(pool: Pool) {
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
     /** Returns null when there is no open request of that number. */
     async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
-      await change(
-        pool,
-        `update opt_out
-         set confirmed_at = $2, confirmed_by = $3, lapses_at = null, in_force_at = coalesce(in_force_at, $2)
-         where opt_out_id = $1 and ended_at is null and confirmed_at is null`,
-        [optOutId, now, by],
-      );
+      await change(pool, confirmSql, [optOutId, now, by]);
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
@@ -175,6 +169,11 @@ export function createOptOutStore(pool: Pool) {
   };
 }
 
+/** SQL: the open one of a number is confirmed from a time on by somebody, unless it is already. */
+const confirmSql = `update opt_out
+  set confirmed_at = $2, confirmed_by = $3, lapses_at = null, in_force_at = coalesce(in_force_at, $2)
+  where opt_out_id = $1 and ended_at is null and confirmed_at is null`;
+
 /** SQL: it names exactly this target. Used with `targetValues`. */
 const isTarget = `((o.site = $1 and o.scope is not distinct from $4 and o.url is not distinct from $5)
   or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))`;
@@ -233,15 +232,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
     );
   if (known !== null && request.weight !== null)
     await askAgain(client, known, { ...request, weight: request.weight }, now);
-  if (known !== null && request.confirmed) {
-    await client.query(
-      `update opt_out
-       set confirmed_at = coalesce(confirmed_at, $2), confirmed_by = coalesce(confirmed_by, 'operator'),
-           lapses_at = null, in_force_at = coalesce(in_force_at, $2)
-       where opt_out_id = $1`,
-      [known, now],
-    );
-  }
+  if (known !== null && request.confirmed) await client.query(confirmSql, [known, now, "operator"]);
   await tell(client, "nearcrawl_opt_outs", [String(optOutId)]);
   return optOutId;
 }

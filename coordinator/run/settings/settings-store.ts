@@ -52,18 +52,15 @@ export function createPolicyStore(pool: Pool) {
       const { rows } = await pool.query<StoredRow>(
         `select coalesce((select max(version) from policy_version), 0) as version,
            (select settings from policy_file) as file,
-           coalesce((select jsonb_agg(to_jsonb(s) order by s.name) from (select * from setting order by name limit ${mostRows}) s), '[]') as settings`,
+           coalesce((select jsonb_agg(to_jsonb(s) order by s.name)
+                     from (select name, value, changed_at as "changedAt", changed_by as "changedBy"
+                           from setting order by name limit ${mostRows}) s), '[]') as settings`,
       );
       const { version, file, settings } = rows[0]!;
       return {
         version,
         file,
-        settings: settings.map((row) => ({
-          name: row.name,
-          value: row.value,
-          changedAt: new Date(row.changed_at),
-          changedBy: row.changed_by,
-        })),
+        settings: settings.map((row) => ({ ...row, changedAt: new Date(row.changedAt) })),
       };
     },
     /** Saves in one transaction and notifies running coordinators. Returns null when something changed since `basedOn`. */
@@ -90,7 +87,7 @@ export function createPolicyStore(pool: Pool) {
 interface StoredRow {
   version: number;
   file: unknown;
-  settings: { name: string; value: unknown; changed_at: string; changed_by: string }[];
+  settings: (Omit<StoredSetting, "changedAt"> & { changedAt: string })[];
 }
 
 /** Concurrent saves wait for each other, and the later one finds a changed version. */

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
 import type { RoundCause } from "#core/explanation";
-import { asCrawlerId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
+import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import type { CrawlerHello } from "#protocol/messages";
 
 const mostRequests = 5000;
@@ -23,12 +23,12 @@ export async function leaveRequests(
 }
 
 export async function takeRequests(pool: Pool): Promise<{ subnetId: SubnetId; cause: RoundCause }[]> {
-  const { rows } = await pool.query<{ subnet_id: number; cause: RoundCause }>(
+  const { rows } = await pool.query<{ subnetId: SubnetId; cause: RoundCause }>(
     `delete from round_request
      where subnet_id in (select subnet_id from round_request order by asked_at limit ${mostRequests})
-     returning subnet_id, cause`,
+     returning subnet_id as "subnetId", cause`,
   );
-  return rows.map((row) => ({ subnetId: asSubnetId(row.subnet_id), cause: row.cause }));
+  return rows;
 }
 
 type Denies = CrawlerHello["denies"];

@@ -1,6 +1,6 @@
 /** The latest decided probe rounds with every answer, and the place of their subnets and the crawlers in the tree. */
 import type { Pool } from "pg";
-import { asCrawlerId, type CrawlerId } from "#core/ids";
+import type { CrawlerId } from "#core/ids";
 import type { Placement } from "../../../place/delegation/placement.ts";
 import { decidedByMeasuring } from "../../../place/delegation/round-store.ts";
 import type { SampledRounds } from "../change.ts";
@@ -13,18 +13,17 @@ export async function sampledRounds(pool: Pool, most: number): Promise<SampledRo
     pool.query<RoundRow>(latestRounds, [most]),
     pool.query<CrawlerRow>(candidates),
   ]);
-  const subnetIds = [...rounds, ...crawlers].flatMap(({ subnet_id }) => subnet_id ?? []);
+  const subnetIds = [...rounds, ...crawlers].flatMap(({ subnetId }) => subnetId ?? []);
   const placements = await placementsOf(pool, subnetIds);
   return {
-    crawlers: crawlers.map(({ crawler_id, subnet_id }) => ({
-      crawlerId: asCrawlerId(crawler_id),
-      placement: placements.get(subnet_id ?? 0) ?? apart(crawler_id),
+    crawlers: crawlers.map(({ crawlerId, subnetId }) => ({
+      crawlerId,
+      placement: placements.get(subnetId ?? 0) ?? apart(crawlerId),
     })),
     rounds: rounds.flatMap((row) => {
-      const placement = placements.get(row.subnet_id);
-      if (placement === undefined) return [];
-      const paidProbes = row.paid_probes;
-      return [{ placement, crawlerId: asCrawlerId(row.crawler_id), paidProbes, rttsMs: answersOf(row) }];
+      const { subnetId, crawlerId, paidProbes } = row;
+      const placement = placements.get(subnetId);
+      return placement === undefined ? [] : [{ placement, crawlerId, paidProbes, rttsMs: answersOf(row) }];
     }),
   };
 }
@@ -42,10 +41,10 @@ const latestRounds = `
     ) l
     order by subnet_id, round_id desc
   )
-  select l.subnet_id, l.crawler_id,
-    count(*) filter (where p.how = 'probe')::int as paid_probes,
-    array_agg(p.crawler_id order by p.ordinal) as crawler_ids,
-    array_agg(case when p.method = l.method then p.rtt_ms end order by p.ordinal) as rtts_ms
+  select l.subnet_id as "subnetId", l.crawler_id as "crawlerId",
+    count(*) filter (where p.how = 'probe')::int as "paidProbes",
+    array_agg(p.crawler_id order by p.ordinal) as "crawlerIds",
+    array_agg(case when p.method = l.method then p.rtt_ms end order by p.ordinal) as "rttsMs"
   from latest l
   join probe p on p.round_id = l.round_id
   group by l.round_id, l.subnet_id, l.crawler_id
@@ -53,29 +52,28 @@ const latestRounds = `
 
 /** Crawlers that a round would probe now, and those that were probed recently. */
 const candidates = `
-  select crawler_id, subnet_id
+  select crawler_id as "crawlerId", subnet_id as "subnetId"
   from crawler
   where revoked_at is null and state <> 'draining'
   order by crawler_id`;
 
-interface RoundRow {
-  subnet_id: number;
-  crawler_id: number;
-  paid_probes: number;
-  crawler_ids: number[];
-  rtts_ms: (number | null)[];
+interface RoundRow extends CrawlerRow {
+  readonly subnetId: number;
+  readonly paidProbes: number;
+  readonly crawlerIds: readonly CrawlerId[];
+  readonly rttsMs: readonly (number | null)[];
 }
 
 interface CrawlerRow {
-  crawler_id: number;
-  subnet_id: number | null;
+  readonly crawlerId: CrawlerId;
+  readonly subnetId: number | null;
 }
 
 /** A crawler that was probed twice counts with its smaller time. */
-function answersOf({ crawler_ids, rtts_ms }: RoundRow): Map<CrawlerId, number | null> {
+function answersOf({ crawlerIds, rttsMs }: RoundRow): Map<CrawlerId, number | null> {
   const answers = new Map<CrawlerId, number | null>();
-  crawler_ids.forEach((id, at) => {
-    const [crawlerId, rttMs] = [asCrawlerId(id), rtts_ms[at] ?? null];
+  crawlerIds.forEach((crawlerId, at) => {
+    const rttMs = rttsMs[at] ?? null;
     const before = answers.get(crawlerId) ?? null;
     answers.set(crawlerId, before === null || rttMs === null ? (rttMs ?? before) : Math.min(before, rttMs));
   });
