@@ -201,21 +201,21 @@ class Presence {
 }
 
 /** A server that keeps dying has a cause that restarting does not fix. */
-export const mostRestarts = 3;
-export const restartMinutes = 10;
+const mostRestarts = 3;
+const restartMinutes = 10;
 
 const mostLines = 100;
 
 const fileOf = (home: string) => join(home, "postgres-restarts");
 
-export function restartsOf(home: string): readonly number[] {
+function restartsOf(home: string): readonly number[] {
   const sinceMs = Date.now() - restartMinutes * 60_000;
   const recent = linesOf(home).filter(({ atMs }) => atMs >= sinceMs && atMs <= Date.now());
   return [...new Set(recent.map(({ pid }) => pid))];
 }
 
 /** Returns false when it died too often and must stay down. */
-export function noteRestart(home: string): boolean {
+function noteRestart(home: string): boolean {
   const pid = readPidFile(home)?.pid;
   if (pid === undefined) return true;
   const others = restartsOf(home).filter((one) => one !== pid);

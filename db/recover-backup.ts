@@ -48,7 +48,7 @@ export function sizeFaults(backup: string, { files }: BackupManifest): string[] 
 }
 
 /** Checks every file against the manifest while copying it into `to` (null copies nothing). Reports all faults. */
-export async function digestFaults(
+async function digestFaults(
   backup: string,
   manifest: BackupManifest,
   to: string | null,

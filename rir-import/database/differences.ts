@@ -44,7 +44,7 @@ export function sampleDifferences(
   >;
 }
 
-export class FamilyWords {
+class FamilyWords {
   readonly #state: RegistryState;
   readonly #difference: TreeDifference;
   readonly #family: FamilyDifference;

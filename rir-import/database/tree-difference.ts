@@ -148,7 +148,7 @@ function countsOf(families: readonly FamilyDifference[]): ChangeCounts {
 // Compares holders by key: new ones, changed names, and ids. Also shows merged companies (two holders' subnets now have
 // one holder, and one of the two is gone) and split ones (one holder's subnets now have several, some of them new).
 
-export interface HolderDifference {
+interface HolderDifference {
   readonly wanted: HolderTable;
   readonly current: CurrentHolders;
   readonly ids: Int32Array;

@@ -107,7 +107,7 @@ function parsed(text: string): unknown {
 export const geofeedFolder = (cacheFolder: string) => join(cacheFolder, "geofeeds");
 
 /** A list of places that nobody confirmed for a quarter is no longer imported. */
-export function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checkedAt">, now: Date): boolean {
+function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checkedAt">, now: Date): boolean {
   return isPublishedFormat(kind) && now.getTime() - Date.parse(checkedAt) > keptDays * 86_400_000;
 }
 

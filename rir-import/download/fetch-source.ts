@@ -330,7 +330,7 @@ type DownloadedPart =
   | { readonly type: "unchanged" }
   | { readonly type: "whole"; readonly etag: string | null; readonly lastModified: string | null };
 
-export async function downloadPart(job: PartJob): Promise<DownloadedPart> {
+async function downloadPart(job: PartJob): Promise<DownloadedPart> {
   const beginning = await partBeginning(job.partFile, job.url);
   const answer = await job.client.get({
     url: job.url,
@@ -477,7 +477,7 @@ async function beginPart(partFile: string, origin: PartOrigin | null): Promise<v
   await rename(`${partFile}.json.new`, `${partFile}.json`);
 }
 
-export async function removePart(partFile: string): Promise<void> {
+async function removePart(partFile: string): Promise<void> {
   await rm(`${partFile}.json`, { force: true });
   await rm(partFile, { force: true });
 }

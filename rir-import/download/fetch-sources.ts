@@ -343,7 +343,7 @@ const limitsOfOne: FetchLimits = {
 };
 
 /** Returns null when no registry object names any or the settings want none. */
-export async function fetchGeofeeds(job: GeofeedsJob): Promise<FetchedGeofeeds | null> {
+async function fetchGeofeeds(job: GeofeedsJob): Promise<FetchedGeofeeds | null> {
   const { settings, cacheFolder, clock } = job;
   const urls = settings.geofeeds.enabled ? await namedGeofeeds(job) : [];
   const folder = geofeedFolder(cacheFolder);

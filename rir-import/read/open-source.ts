@@ -314,7 +314,7 @@ async function filesAt(path: string, depth: number): Promise<readonly string[]> 
 
 // Reads ZIP archives with `yauzl`: one entry at a time as a stream, checked against the size and checksum in the directory.
 
-export interface ZipEntry {
+interface ZipEntry {
   readonly name: string;
   readonly packedBytes: number;
   readonly unpackedBytes: number;
@@ -325,7 +325,7 @@ const maxEntries = 10_000;
 const maxNameCharacters = 300;
 const stored = 0;
 
-export class ZipArchive {
+class ZipArchive {
   readonly #file: string;
   readonly #archive: ZipFile;
 

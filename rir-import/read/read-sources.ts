@@ -229,7 +229,7 @@ export interface RecordReceiver {
   addOrganisation(record: OrganisationRecord): void;
 }
 
-export function sinkOf(file: string, report: FileReportBuilder, receiver: RecordReceiver): RecordSink {
+function sinkOf(file: string, report: FileReportBuilder, receiver: RecordReceiver): RecordSink {
   return {
     record: (record) => {
       if (record.type === "organisation") {

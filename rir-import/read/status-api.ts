@@ -178,7 +178,6 @@ export const registryFacts = {
 } as const;
 
 export type CachedSource = ToldOf<typeof registryCachedSource>;
-export type RegistryPublisher = ToldOf<typeof registryPublisher>;
 export type RegistryFacts = ToldOf<z.ZodObject<typeof registryFacts>>;
 export type RegistryCounts = ToldOf<typeof registryCounts>;
 export type RegistryChange = ToldOf<typeof registryChange>;

@@ -47,12 +47,6 @@ export function formatAddress(address: IpAddress): string {
     : Address6.fromBigInt(address.value).correctForm();
 }
 
-/** Order by family (IPv4 first), then by value: the order of Postgres' inet for single addresses. */
-export function compareAddresses(a: IpAddress, b: IpAddress): number {
-  if (a.family !== b.family) return a.family - b.family;
-  return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
-}
-
 /**
  * The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address
  * unchanged.

@@ -298,7 +298,7 @@ function wireBytesOf({ results }: ResultBatch): number {
   return results.reduce((sum, { result }) => sum + result.wireBytes, 0);
 }
 
-export interface IntroductionSettings {
+interface IntroductionSettings {
   readonly userAgent: string;
   readonly publicUrl: string | null;
   readonly signRequests: boolean;

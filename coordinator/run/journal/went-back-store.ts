@@ -221,7 +221,7 @@ export async function replayByHand(pool: Pool, { entries }: JournalContents, now
   });
 }
 
-export const noReplay: Replay = { replayed: {}, outdated: 0, failed: [] };
+const noReplay: Replay = { replayed: {}, outdated: 0, failed: [] };
 
 /** The most failures in the result; the log counts all. */
 const mostFailed = 100;

@@ -409,10 +409,10 @@ function batchesOf(rows: readonly { host_hash: HostHash }[], size: number): Host
 // changes, by which exports delete it.
 
 /** Row counts by table, without zeros. */
-export type ErasedRows = Readonly<Record<string, number>>;
+type ErasedRows = Readonly<Record<string, number>>;
 
 /** The reason of a change that no visit found. */
-export const reasonOfOptOut = "its site has opted out";
+const reasonOfOptOut = "its site has opted out";
 
 /** Tables from which the page's rows are deleted. */
 const deletedTables = ["page", "page_fetch", "out_link", "url_rank", "foreign_url"] as const;
@@ -488,7 +488,7 @@ async function removeTextsOf(client: PoolClient, columns: readonly unknown[]): P
  * Erases link texts on pages of all hosts, and submissions and rejections with that URL. A linking page brings its text back
  * when its links change, unless it is erased too.
  */
-export async function eraseMentions(pool: Pool, url: string): Promise<ErasedRows> {
+async function eraseMentions(pool: Pool, url: string): Promise<ErasedRows> {
   const keys = keysOf(url);
   const anchors = await inTransaction(pool, async (client) => {
     let count = 0;

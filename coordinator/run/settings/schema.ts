@@ -22,7 +22,7 @@ import {
 } from "../../place/delegation/delegation-settings.ts";
 
 /** How long data that grows daily is kept (storage/table-ends). */
-export const retentionSettings = z.strictObject({
+const retentionSettings = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",
     basic: true,

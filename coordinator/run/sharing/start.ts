@@ -241,7 +241,7 @@ const graceMs = 6000;
 /** Running probes for others. They are paced at their origin, so more are a fault. */
 const mostForOthers = 2000;
 
-export class RelayedProbes {
+class RelayedProbes {
   readonly #ports: RelayPorts;
   readonly #pending = new Map<number, Pending>();
   #lastRequestId = 0;
