@@ -53,16 +53,6 @@ const tls = { cert: pem("loopback.cert.pem"), key: pem("loopback.key.pem") };
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
 describe("join", () => {
-  it("refuses an invitation without a pinned release key, before it makes or redeems anything", async () => {
-    const { world, home, run } = await invited();
-
-    const { code, text } = await run("join", world.invitation({ releaseKeys: [] }));
-
-    expect(code).toBe(2);
-    expect(text).toMatch(/pins no release key.*nothing would run.*nearcrawl release trust/);
-    expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
-  });
-
   it("leaves a folder with identity, key and limits that only its owner can read, and says what comes next", async () => {
     const { world, home, run } = await invited();
 
@@ -338,38 +328,59 @@ describe("a join with --again", () => {
 });
 
 describe("join refuses", () => {
-  it("an expired invitation, and makes nothing", async () => {
+  it.each<readonly [string, object, readonly string[], RegExp]>([
+    [
+      "an expired invitation",
+      { expiresAt: "2026-01-02T03:04:05.000Z" },
+      [],
+      /ran out at 2026-01-02T03:04:05.000Z. Ask the operator for a new one/,
+    ],
+    [
+      "an invitation without a pinned release key",
+      { releaseKeys: [] },
+      [],
+      /pins no release key.*nothing would run.*nearcrawl release trust/,
+    ],
+    [
+      "a folder whose parent does not exist",
+      {},
+      ["--home", "HOME/crawler"],
+      /HOME, in which the crawler's folder is to be, does not exist: make it first/,
+    ],
+  ])("%s, before it makes or redeems anything", async (_what, invitation, more, words) => {
     const { world, home, run } = await invited();
+    const args = more.map((arg) => arg.replace("HOME", home));
 
-    const { code, text } = await run("join", world.invitation({ expiresAt: "2026-01-02T03:04:05.000Z" }));
+    const { code, text } = await run("join", world.invitation(invitation), ...args);
 
     expect(code).toBe(2);
-    expect(text).toContain("ran out at 2026-01-02T03:04:05.000Z. Ask the operator for a new one");
-    expect(existsSync(home)).toBe(false);
+    expect(text.replaceAll(home, "HOME")).toMatch(words);
+    expect([existsSync(home), world.hellos.length]).toEqual([false, 0]);
   });
 
-  it("a folder of another crawler, and leaves it unchanged", async () => {
+  it.each<readonly [string, object, Record<string, string>, RegExp]>([
+    [
+      "of another crawler",
+      { name: "birch" },
+      {},
+      /belongs to the crawler amber .* this invitation is for birch .*name another folder with --home/,
+    ],
+    [
+      "with a truncated membership",
+      {},
+      { "membership.json": '{"coordinatorUrl": "ws' },
+      /membership.json: this is no whole JSON file. It is left as it is\./,
+    ],
+  ])("a folder %s, and leaves it unchanged", async (_what, invitation, files, words) => {
     const { world, home, run } = await joined();
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(home, name), content);
     const before = readFileSync(join(home, "membership.json"), "utf8");
 
-    const { code, text } = await run("join", world.invitation({ name: "birch" }));
+    const { code, text } = await run("join", world.invitation(invitation));
 
     expect(code).toBe(2);
-    expect(text).toMatch(
-      /belongs to the crawler amber .* this invitation is for birch .*name another folder with --home/,
-    );
+    expect(text).toMatch(words);
     expect(readFileSync(join(home, "membership.json"), "utf8")).toBe(before);
-  });
-
-  it("a folder with a truncated membership, and does not overwrite it", async () => {
-    const { world, home, run } = await joined();
-    writeFileSync(join(home, "membership.json"), '{"coordinatorUrl": "ws');
-
-    const { code, text } = await run("join", world.invitation());
-
-    expect(code).toBe(2);
-    expect(text).toContain("membership.json: this is no whole JSON file. It is left as it is.");
-    expect(readFileSync(join(home, "membership.json"), "utf8")).toBe('{"coordinatorUrl": "ws');
   });
 
   it("a folder with foreign files", async () => {
@@ -383,16 +394,6 @@ describe("join refuses", () => {
     expect(text).toContain("holds files that are no crawler's");
     expect(readdirSync(home)).toEqual(["thesis.tex"]);
     expect(world.hellos).toEqual([]);
-  });
-
-  it("a folder whose parent does not exist, and makes neither", async () => {
-    const { world, home, run } = await invited();
-
-    const { code, text } = await run("join", world.invitation(), "--home", join(home, "crawler"));
-
-    expect(code).toBe(2);
-    expect(text).toContain(`${home}, in which the crawler's folder is to be, does not exist: make it first`);
-    expect(existsSync(home)).toBe(false);
   });
 
   it.each([

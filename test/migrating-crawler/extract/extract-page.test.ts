@@ -143,74 +143,7 @@ it("no text of a page contains soft hyphens, as characters or as references", as
   expect(plain.lexemes).toBe("'donaudampfschiff':1");
 });
 
-describe("a page's metadata", () => {
-  it("is read from its head", async () => {
-    const page = await extract(`<html lang="de-AT"><head><title> Zwei
-      Wörter </title><meta name=Description content="Kurz &amp; gut"><link rel="nofollow Canonical" href="/kanon">
-      </head><body><h1>Eins</h1><svg><title>nicht</title></svg><h2>Zwei <b>fett</b></h2></body>`);
-
-    expect(page).toMatchObject({
-      title: "Zwei Wörter",
-      description: "Kurz & gut",
-      canonicalUrl: "https://site.example/kanon",
-      language: "de",
-      textSearchConfig: "german",
-      headings: [
-        { level: 1, text: "Eins" },
-        { level: 2, text: "Zwei fett" },
-      ],
-    });
-  });
-
-  it("leaves the text whole when the head is not closed", async () => {
-    expect((await extract("<head><title>T</title><p>visible words")).excerpt).toBe("visible words");
-  });
-
-  it("weighs words by their place", async () => {
-    const page = await extract("<title>tree</title><h1>branch</h1><p>leaf <h2>root</h2> stem");
-
-    expect(page.lexemes).toBe("'tree':1A 'branch':2B 'leaf':3 'root':4B 'stem':5");
-  });
-
-  it("counts neither scripts nor styles nor hidden templates as text", async () => {
-    const page = await extract(
-      "<p>seen<script>let unseen</script><style>.unseen{}</style><noscript>unseen</noscript><template>unseen</template>",
-    );
-
-    expect(page.lexemes).toBe("'seen':1");
-  });
-});
-
 describe("links", () => {
-  it("are absolute and unique, without fragments, with anchor text and rel", async () => {
-    const page = await extract(
-      `<a href="b#part">first <i>words</i></a><a href="b">again</a><a rel="nofollow ugc" href="//other.example/">o</a>
-       <a href="javascript:alert(1)">j</a><a href="mailto:x@y.example">m</a><a href="http://[bad">b</a><a href="/pic"><img alt="a picture"></a>`,
-    );
-
-    expect(page.links).toEqual([
-      { url: "https://site.example/folder/b", anchor: "first words", nofollow: false },
-      { url: "https://other.example/", anchor: "o", nofollow: true },
-      { url: "https://site.example/pic", anchor: "a picture", nofollow: false },
-    ]);
-  });
-
-  it("are followed when any of several to the same page is, in any order", async () => {
-    const page = await extract(
-      '<a rel="nofollow" href="a">1</a><a href="a">2</a><a href="b">1</a><a rel="nofollow" href="b">2</a>',
-    );
-
-    expect(page.links.map(({ nofollow }) => nofollow)).toEqual([false, false]);
-  });
-
-  it("are resolved against the first base element", async () => {
-    const page = await extract(
-      '<base href="https://base.example/x/"><base href="https://no.example/"><a href=y>z</a>',
-    );
-
-    expect(page.links[0]?.url).toBe("https://base.example/x/y");
-  });
-
   it("count once towards the cap, however often they occur and with any fragment", async () => {
     const menu =
       "<a href=/menu> </a><a href='/menu#a' rel=nofollow>Menu</a><a href=//site.example/menu>more</a>";
@@ -229,17 +162,6 @@ describe("links", () => {
 
     expect(page.links).toHaveLength(2000);
     expect(page.leftOutLinks).toBe(19_000);
-  });
-});
-
-it("noindex removes the text, and nofollow marks the links", async () => {
-  const page = await extract("<meta name=nearcrawl content=NOFOLLOW><p>words <a href=/x>y</a>", {
-    robotsTag: "noindex",
-  });
-
-  expect(page).toMatchObject({
-    ...{ robots: { noindex: true, nofollow: true }, lexemes: "" },
-    links: [{ nofollow: true }],
   });
 });
 
@@ -267,13 +189,6 @@ describe("a hostile page", () => {
 
     expect(cut).toBe(false);
     expect(page.excerpt).toBe("topdeep");
-  });
-
-  it("with NUL, lone surrogates and unclosed comments gives clean strings", async () => {
-    const page = await extract("<title>a\0b&#xd800;c</title><p>text<!-- never closed <a href=/x>");
-
-    expect(page.title).not.toMatch(/\0|\p{Surrogate}/u);
-    expect(page.links).toEqual([]);
   });
 });
 

@@ -15,8 +15,11 @@ function poolOf(settings: ExtractionSettings): ExtractionPool {
   return pool;
 }
 
-const small = (word: string) =>
-  bodyOf(`<html lang="en"><title>${word}</title><p>The ${word} was running.<a href="/next">next</a>`);
+const small = (word: string, changes = {}) =>
+  bodyOf(
+    `<html lang="en"><title>${word}</title><p>The ${word} was running.<a href="/next">next</a>`,
+    changes,
+  );
 /** Enough work that the thread asks in between whether it may continue. */
 const large = () => bodyOf(`<html lang="en"><title>large</title>${manyWords(3_000_000)}`);
 
@@ -39,22 +42,13 @@ function manyWords(characters: number): string {
 describe("extraction in threads", { timeout: 60_000 }, () => {
   it("gives the main thread's result, and keeps the body's bytes", async () => {
     const pool = poolOf({ threads: 1 });
-    const body = small("harbour");
+    const body = small("harbour", { postgresVersion: 15 });
 
     const extracted = await pool.extract(body);
 
     expect(extracted).toEqual(await extractPage(body));
     expect(extracted.page.lexemes).toContain("'harbour'");
     expect(body.bytes.length).toBeGreaterThan(0);
-  });
-
-  it("makes lexemes for the Postgres version that was asked for", async () => {
-    const pool = poolOf({ threads: 1 });
-    const html = '<html lang="de"><p>Goethe und die Lehrerinnen sammeln Bücher';
-
-    const { page } = await pool.extract(bodyOf(html, { postgresVersion: 15 }));
-
-    expect(page.lexemes).toBe("'goeth':1 'lehrerinn':4 'sammeln':5 'buch':6");
   });
 
   it("answers each of many pages with its own result", async () => {
@@ -86,12 +80,13 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
     expect(page.title).toBe("large");
   });
 
-  it("extracts in the main thread when a thread cannot be started", async () => {
-    const pool = poolOf({ threads: 1, heapMegabytes: 1 });
+  it.each([
+    ["a thread cannot be started", { threads: 1, heapMegabytes: 1 }],
+    ["no thread is allowed", { threads: 0 }],
+  ])("extracts in the main thread when %s", async (_why, settings) => {
+    const { page } = await poolOf(settings).extract(small("here"));
 
-    const extracted = await pool.extract(small("here"));
-
-    expect(extracted.page.title).toBe("here");
+    expect(page.title).toBe("here");
   });
 
   it("waits for the processor share before a page, and again during a long one", async () => {
@@ -115,11 +110,5 @@ describe("extraction in threads", { timeout: 60_000 }, () => {
 
     for (const end of await ends)
       expect(end).toMatchObject({ status: "rejected", reason: { code: "stopped" } });
-  });
-
-  it("extracts in the main thread when no thread is allowed", async () => {
-    const extracted = await poolOf({ threads: 0 }).extract(small("here"));
-
-    expect(extracted.page.title).toBe("here");
   });
 });

@@ -136,209 +136,245 @@ describe("a page's dates", () => {
   });
 });
 
-describe("structured data", () => {
-  it("describes the main thing, not the site or the author", async () => {
-    const page = await extract(`<script type="application/ld+json">{"@context":"https://schema.org","@graph":[
-      {"@type":"WebSite","name":"Site"},{"@type":"WebPage","name":"Page"},
-      {"@type":["NewsArticle"],"headline":"Story","description":"Short","author":{"@type":"Person","name":"A"}}]}</script>`);
-
-    expect(page.structured).toEqual({ type: "NewsArticle", name: "Story", description: "Short" });
-  });
-
-  it("is read from microdata, without the properties of its properties", async () => {
-    const page =
-      await extract(`<div itemscope itemtype="http://schema.org/Recipe"><span itemprop="author" itemscope>
-      <b itemprop="name">Cook</b></span><span itemprop="name">Soup <i>of</i> peas</span><meta itemprop="description" content="Green"></div>`);
-
-    expect(page.structured).toEqual({ type: "Recipe", name: "Soup of peas", description: "Green" });
-  });
-
-  it("is read from Open Graph, without the site's name", async () => {
-    const page = await extract(
-      "<meta property=og:type content=article><meta property=og:title content='Story | Site'><meta property=og:site_name content=Site>",
-    );
-
-    expect(page.structured).toEqual({ type: "article", name: "Story", description: "" });
-  });
-
-  it.each([
-    ["broken", '{"@type":"Article","headline":'],
-    ["deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
-    ["blank", `{${" ".repeat(400_000)}x`],
-    ["wide", `[${'{"@type":"Person"},'.repeat(20_000)}1]`],
-    ["strange", '{"@type":{},"headline":["x"],"datePublished":7}'],
-  ])("that is %s is ignored", async (_how, json) => {
-    const page = await extract(`<script type=application/ld+json>${json}</script><p>text`);
-
-    expect(page.structured).toBeUndefined();
-    expect(page.excerpt).toBe("text");
-  });
-
-  it("may contain line ends and comment marks", async () => {
-    const page = await extract(
-      '<script type="application/ld+json">//<![CDATA[\n{"@type":"Article","headline":"one\ntwo"};\n//]]></script>',
-    );
-
-    expect(page.structured?.name).toBe("one two");
-  });
-});
-
-it("feeds are the alternates that are RSS or Atom, each once", async () => {
-  const page = await extract(`<link rel=alternate type=application/rss+xml href=/rss>
-    <link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
-    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2>
-    <link rel=alternate type=application/rss+xml href=ftp://x/>`);
-
-  expect(page.feeds).toEqual(["https://site.example/rss", "https://site.example/folder/atom"]);
-});
-
-describe("links", () => {
-  it("of readers and advertisers are not to be followed", async () => {
-    const page = await extract(
-      "<a rel=ugc href=/a>a</a><a rel='Sponsored noopener' href=/b>b</a><a href=/c>c</a>",
-    );
-
-    expect(page.links.map(({ nofollow }) => nofollow)).toEqual([true, true, false]);
-  });
-
-  it("in templates do not count, those of image maps do", async () => {
-    const page = await extract(
-      "<template><a href=/{{x}}>x</a></template><map><area href=/m alt='to M'></map>",
-    );
-
-    expect(page.links).toEqual([{ url: "https://site.example/m", anchor: "to M", nofollow: false }]);
-  });
-
-  it("end where the next one begins", async () => {
-    const page = await extract("<a href=/a>one <a href=/b>two</a> three");
-
-    expect(page.links.map(({ anchor }) => anchor)).toEqual(["one", "two"]);
-  });
-});
-
 const prose =
   "The nearest of many crawlers fetches every page, and what is in the page goes home in a form that is much smaller. ";
+const prose3 = `<p>${prose.repeat(3)}`;
+const blank = "\n\t\t".repeat(300);
+const main = "The nearest of many crawlers";
+const json = (data: string) => `<script type="application/ld+json">${data}</script>`;
+const site = (path: string) => `https://site.example/${path}`;
 
-describe("the main text", () => {
-  it("is what the page is about, without navigation, footers, notices and lists of links", async () => {
-    const page =
-      await extract(`<body><header><div class=site-menu><a href=/a>Alpha</a> <a href=/b>Beta</a></div></header>
+const xhtml = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head><body><p>seen <![CDATA[a<b]]></p></body></html>`;
+
+interface Facts {
+  /** A part of the extracted page. */
+  readonly is?: object;
+  /** Patterns that occur in its lexemes, and some that do not. */
+  readonly has?: readonly RegExp[];
+  readonly lacks?: readonly RegExp[];
+  readonly given?: Parameters<typeof extract>[1];
+}
+
+const facts: readonly (readonly [string, string, Facts])[] = [
+  [
+    "metadata is read from the head",
+    `<html lang="de-AT"><head><title> Zwei
+      Wörter </title><meta name=Description content="Kurz &amp; gut"><link rel="nofollow Canonical" href="/kanon">
+      </head><body><h1>Eins</h1><svg><title>nicht</title></svg><h2>Zwei <b>fett</b></h2></body>`,
+    {
+      is: {
+        ...{ title: "Zwei Wörter", description: "Kurz & gut", canonicalUrl: site("kanon") },
+        ...{ language: "de", textSearchConfig: "german" },
+        headings: [
+          { level: 1, text: "Eins" },
+          { level: 2, text: "Zwei fett" },
+        ],
+      },
+    },
+  ],
+  [
+    "an unclosed head leaves the text whole",
+    "<head><title>T</title><p>visible words",
+    { is: { excerpt: "visible words" } },
+  ],
+  [
+    "words are weighed by their place",
+    "<title>tree</title><h1>branch</h1><p>leaf <h2>root</h2> stem",
+    { is: { lexemes: "'tree':1A 'branch':2B 'leaf':3 'root':4B 'stem':5" } },
+  ],
+  [
+    "scripts, styles and hidden templates are no text",
+    "<p>seen<script>let unseen</script><style>.unseen{}</style><noscript>unseen</noscript><template>unseen</template>",
+    { is: { lexemes: "'seen':1" } },
+  ],
+  [
+    "noindex removes the text, and nofollow marks the links",
+    "<meta name=nearcrawl content=NOFOLLOW><p>words <a href=/x>y</a>",
+    {
+      given: { robotsTag: "noindex" },
+      is: { robots: { noindex: true, nofollow: true }, lexemes: "", links: [{ nofollow: true }] },
+    },
+  ],
+  [
+    "structured data describes the main thing, not the site or the author",
+    json(`{"@context":"https://schema.org","@graph":[
+      {"@type":"WebSite","name":"Site"},{"@type":"WebPage","name":"Page"},
+      {"@type":["NewsArticle"],"headline":"Story","description":"Short","author":{"@type":"Person","name":"A"}}]}`),
+    { is: { structured: { type: "NewsArticle", name: "Story", description: "Short" } } },
+  ],
+  [
+    "structured data is read from microdata, without the properties of its properties",
+    `<div itemscope itemtype="http://schema.org/Recipe"><span itemprop="author" itemscope>
+      <b itemprop="name">Cook</b></span><span itemprop="name">Soup <i>of</i> peas</span><meta itemprop="description" content="Green"></div>`,
+    { is: { structured: { type: "Recipe", name: "Soup of peas", description: "Green" } } },
+  ],
+  [
+    "structured data is read from Open Graph, without the site's name",
+    "<meta property=og:type content=article><meta property=og:title content='Story | Site'><meta property=og:site_name content=Site>",
+    { is: { structured: { type: "article", name: "Story", description: "" } } },
+  ],
+  [
+    "structured data may contain line ends and comment marks",
+    json('//<![CDATA[\n{"@type":"Article","headline":"one\ntwo"};\n//]]>'),
+    { is: { structured: { name: "one two" } } },
+  ],
+  [
+    "feeds are the alternates that are RSS or Atom, each once",
+    `<link rel=alternate type=application/rss+xml href=/rss>
+    <link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
+    <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss#2>
+    <link rel=alternate type=application/rss+xml href=ftp://x/>`,
+    { is: { feeds: [site("rss"), site("folder/atom")] } },
+  ],
+  [
+    "links are absolute and unique, without fragments, with anchor text and rel",
+    `<a href="b#part">first <i>words</i></a><a href="b">again</a><a rel="nofollow ugc" href="//other.example/">o</a>
+     <a href="javascript:alert(1)">j</a><a href="mailto:x@y.example">m</a><a href="http://[bad">b</a><a href="/pic"><img alt="a picture"></a>`,
+    {
+      is: {
+        links: [
+          { url: site("folder/b"), anchor: "first words", nofollow: false },
+          { url: "https://other.example/", anchor: "o", nofollow: true },
+          { url: site("pic"), anchor: "a picture", nofollow: false },
+        ],
+      },
+    },
+  ],
+  [
+    "links are followed when any of several to the same page is, in any order",
+    '<a rel="nofollow" href="a">1</a><a href="a">2</a><a href="b">1</a><a rel="nofollow" href="b">2</a>',
+    { is: { links: [{ nofollow: false }, { nofollow: false }] } },
+  ],
+  [
+    "links of readers and advertisers are not to be followed",
+    "<a rel=ugc href=/a>a</a><a rel='Sponsored noopener' href=/b>b</a><a href=/c>c</a>",
+    { is: { links: [{ nofollow: true }, { nofollow: true }, { nofollow: false }] } },
+  ],
+  [
+    "links are resolved against the first base element",
+    '<base href="https://base.example/x/"><base href="https://no.example/"><a href=y>z</a>',
+    { is: { links: [{ url: "https://base.example/x/y" }] } },
+  ],
+  [
+    "links in templates do not count, those of image maps do",
+    "<template><a href=/{{x}}>x</a></template><map><area href=/m alt='to M'></map>",
+    { is: { links: [{ url: site("m"), anchor: "to M", nofollow: false }] } },
+  ],
+  [
+    "a link ends where the next one begins",
+    "<a href=/a>one <a href=/b>two</a> three",
+    { is: { links: [{ anchor: "one" }, { anchor: "two" }] } },
+  ],
+  [
+    "the main text excludes navigation, footers, notices and lists of links",
+    `<body><header><div class=site-menu><a href=/a>Alpha</a> <a href=/b>Beta</a></div></header>
       <nav>Gamma navigation</nav><div id=cookie-banner><p>Delta cookies are good for you, said the man who sells them to everybody here.</div>
       <main><h1>Headline</h1><p>${prose.repeat(3)}</p><h2>Part</h2><p>${prose.repeat(2)}</p></main>
-      <ul><li><a href=/c>Epsilon story</a><li><a href=/d>Zeta story</a></ul><div role=contentinfo>Eta notice</div><footer><p>Theta ${prose}</footer>`);
-
-    expect(page.excerpt.startsWith("The nearest of many crawlers")).toBe(true);
-    expect(page.lexemes).toMatch(/'headlin':1A,2B/);
-    expect(page.lexemes).toMatch(/'part':\d+B/);
-    expect(page.lexemes).not.toMatch(/alpha|gamma|delta|epsilon|eta|theta/);
-    expect(page.links).toHaveLength(4);
-  });
-
-  it("includes the paragraphs around links, whatever white space is in the links", async () => {
-    const blank = "\n\t\t".repeat(300);
-    const page = await extract(
-      `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
-    );
-
-    expect(page.excerpt).toMatch(/^Alpha/);
-    expect(page.lexemes).toMatch(/'beta'/);
-  });
-
-  it("is the whole text when a page has little but links", async () => {
-    const page = await extract("<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>");
-
-    expect(page.lexemes).toBe("'menu':1 'alpha':2 'beta':3");
-  });
-
-  it("is the prose, whatever its class name", async () => {
-    const page = await extract(`<div class="with-sidebar menu"><p>${prose.repeat(4)}</div><p>Little.`);
-
-    expect(page.excerpt).toContain("nearest of many crawlers");
-  });
-
-  it("omits hidden elements, but not what follows them", async () => {
-    const page = await extract(
-      `<p>${prose.repeat(3)}<span hidden>secret <span>words</span></span> shown</p><div style="color:red; display: none">secret</div><p>${prose}`,
-    );
-
-    expect(page.lexemes).toMatch(/'shown'/);
-    expect(page.lexemes).not.toMatch(/secret/);
-  });
-
-  it("has the words of pictures in the index but not in the excerpt", async () => {
-    const page = await extract(`<p>${prose.repeat(3)}<img alt="a lighthouse"></p>`);
-
-    expect(page.lexemes).toMatch(/'lighthous'/);
-    expect(page.excerpt).not.toMatch(/lighthouse/);
-  });
-
-  it("is kept out of the excerpt when the page says so", async () => {
-    const html = `<p>${prose.repeat(3)}`;
-
-    expect((await extract(html, { robotsTag: "nosnippet" })).excerpt).toBe("");
-    expect((await extract(html, { robotsTag: "max-snippet:11" })).excerpt).toBe("The nearest");
-    expect((await extract(html, { robotsTag: "nosnippet" })).lexemes).not.toBe("");
-  });
-
-  it("is shown in a description up to an excerpt's length, and both are searched whole", async () => {
-    const html = `<meta name=description content="A lighthouse keeper's diary"><p>${prose.repeat(3)}`;
-    const data = `<script type=application/ld+json>{"@type":"Article","description":"A lighthouse keeper"}</script>`;
-
-    const [none, some] = [
-      await extract(html + data, { robotsTag: "nosnippet" }),
-      await extract(html, { robotsTag: "max-snippet:12" }),
-    ];
-
-    expect([none.description, none.structured?.description, some.description]).toEqual([
-      "",
-      "",
-      "A lighthouse",
-    ]);
-    expect(none.lexemes).toMatch(/'lighthous'/);
-  });
-
-  it("of a page that only forbids a cached copy is searched and shown", async () => {
-    const page = await extract(`<meta name=robots content="noarchive, nocache"><p>${prose.repeat(3)}`);
-
-    expect(page.excerpt).toContain("nearest of many crawlers");
-    expect(page.lexemes).not.toBe("");
-  });
-
-  it("is searched but not shown within an element with data-nosnippet", async () => {
-    const page = await extract(
-      `<p>${prose}The price is <span data-nosnippet>seventeen <b>guilders</b></span> today.</p>
+      <ul><li><a href=/c>Epsilon story</a><li><a href=/d>Zeta story</a></ul><div role=contentinfo>Eta notice</div><footer><p>Theta ${prose}</footer>`,
+    {
+      is: { excerpt: expect.stringMatching(`^${main}`), links: [{}, {}, {}, {}] },
+      has: [/'headlin':1A,2B/, /'part':\d+B/],
+      lacks: [/alpha|gamma|delta|epsilon|eta|theta/],
+    },
+  ],
+  [
+    "the main text includes the paragraphs around links, whatever white space is in the links",
+    `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
+    { is: { excerpt: expect.stringMatching(/^Alpha/) }, has: [/'beta'/] },
+  ],
+  [
+    "the main text is the whole text when a page has little but links",
+    "<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>",
+    { is: { lexemes: "'menu':1 'alpha':2 'beta':3" } },
+  ],
+  [
+    "the main text is the prose, whatever its class name",
+    `<div class="with-sidebar menu"><p>${prose.repeat(4)}</div><p>Little.`,
+    { is: { excerpt: expect.stringContaining("nearest of many crawlers") } },
+  ],
+  [
+    "hidden elements are omitted, but not what follows them",
+    `<p>${prose.repeat(3)}<span hidden>secret <span>words</span></span> shown</p><div style="color:red; display: none">secret</div><p>${prose}`,
+    { has: [/'shown'/], lacks: [/secret/] },
+  ],
+  [
+    "only the hidden part of a heading is omitted",
+    `<h1>Pier <span hidden>secretly</span> closed</h1>${prose3}`,
+    { is: { headings: [{ level: 1, text: "Pier closed" }] } },
+  ],
+  [
+    "the words of pictures are in the index but not in the excerpt",
+    `${prose3}<img alt="a lighthouse"></p>`,
+    { is: { excerpt: expect.not.stringContaining("lighthouse") }, has: [/'lighthous'/] },
+  ],
+  [
+    "nosnippet keeps the text out of the excerpt and the description, but in the index",
+    `<meta name=description content="A lighthouse keeper's diary">${prose3}${json('{"@type":"Article","description":"A lighthouse keeper"}')}`,
+    {
+      given: { robotsTag: "nosnippet" },
+      is: { excerpt: "", description: "", structured: { description: "" } },
+      has: [/'lighthous'/, /'crawler'/],
+    },
+  ],
+  [
+    "max-snippet limits the excerpt and the description",
+    `<meta name=description content="A lighthouse keeper's diary">${prose3}`,
+    { given: { robotsTag: "max-snippet:12" }, is: { excerpt: "The nearest ", description: "A lighthouse" } },
+  ],
+  [
+    "a page that only forbids a cached copy is searched and shown",
+    `<meta name=robots content="noarchive, nocache">${prose3}`,
+    { is: { excerpt: expect.stringContaining("nearest of many crawlers") }, has: [/'crawler'/] },
+  ],
+  [
+    "text within an element with data-nosnippet is searched but not shown",
+    `<p>${prose}The price is <span data-nosnippet>seventeen <b>guilders</b></span> today.</p>
        <div data-nosnippet><p>${prose}Not to be quoted.</p></div><p>${prose}</p>`,
-    );
+    {
+      is: { excerpt: expect.stringMatching(/^(?!.*(seventeen|guilders|quoted)).*The price is today\./) },
+      has: [/'guilder'/, /'quot'/],
+    },
+  ],
+  [
+    "a paragraph ends where the next block begins, and a heading with its parent",
+    "<div><h1>Head</div><p>one<p>two<ul><li>three<li>four</ul><table><tr><td>five<td>six</table>",
+    { is: { headings: [{ level: 1, text: "Head" }], excerpt: "one two three four five six" } },
+  ],
+  [
+    "XHTML closes self-closing elements",
+    xhtml,
+    {
+      given: { contentType: "application/xhtml+xml; charset=utf-8" },
+      is: { excerpt: "seen a<b" },
+    },
+  ],
+  ["HTML does not close self-closing elements", xhtml, { is: { excerpt: "" } }],
+  [
+    "NUL, lone surrogates and unclosed comments give clean strings",
+    "<title>a\0b&#xd800;c</title><p>text<!-- never closed <a href=/x>",
+    { is: { title: expect.not.stringMatching(/\0|\p{Surrogate}/u), links: [] } },
+  ],
+];
 
-    expect(page.excerpt).toContain("The price is today.");
-    expect(page.excerpt).not.toMatch(/seventeen|guilders|quoted/);
-    expect(page.lexemes).toMatch(/'guilder'/);
-    expect(page.lexemes).toMatch(/'quot'/);
-  });
+it.each(facts)("%s", async (_title, html, { is = {}, has = [], lacks = [], given }) => {
+  const page = await extract(html, given);
 
-  it("omits only the hidden part of a heading", async () => {
-    const page = await extract(`<h1>Pier <span hidden>secretly</span> closed</h1><p>${prose.repeat(3)}`);
+  expect(page).toMatchObject(is);
+  for (const pattern of has) expect(page.lexemes).toMatch(pattern);
+  for (const pattern of lacks) expect(page.lexemes).not.toMatch(pattern);
+});
 
-    expect(page.headings).toEqual([{ level: 1, text: "Pier closed" }]);
-  });
+it.each([
+  ["broken", '{"@type":"Article","headline":'],
+  ["deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
+  ["blank", `{${" ".repeat(400_000)}x`],
+  ["wide", `[${'{"@type":"Person"},'.repeat(20_000)}1]`],
+  ["strange", '{"@type":{},"headline":["x"],"datePublished":7}'],
+])("structured data that is %s is ignored", async (_how, data) => {
+  const page = await extract(`${json(data)}<p>text`);
 
-  it("ends a paragraph where the next block begins, and a heading with its parent", async () => {
-    const page = await extract(
-      "<div><h1>Head</div><p>one<p>two<ul><li>three<li>four</ul><table><tr><td>five<td>six</table>",
-    );
-
-    expect(page.headings).toEqual([{ level: 1, text: "Head" }]);
-    expect(page.excerpt).toBe("one two three four five six");
-  });
-
-  it("of XHTML closes self-closing elements", async () => {
-    const html = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head><body><p>seen <![CDATA[a<b]]></p></body></html>`;
-
-    expect((await extract(html, { contentType: "application/xhtml+xml; charset=utf-8" })).excerpt).toBe(
-      "seen a<b",
-    );
-    expect((await extract(html)).excerpt).toBe("");
-  });
+  expect(page.structured).toBeUndefined();
+  expect(page.excerpt).toBe("text");
 });
 
 /** Each took seconds for 1 MB before limits were added. */
