@@ -14,6 +14,7 @@ import {
   bodyDigest,
   directiveNames,
   extractList,
+  type FetchedList,
   type RobotsDirectives,
   robotsDirectives,
 } from "./extract-list.ts";
@@ -44,13 +45,8 @@ import type { SourceText } from "./source-text.ts";
 
 const maxExcerptCharacters = 600;
 
-export interface FetchedBody {
-  readonly url: string;
-  readonly bytes: Buffer;
-  readonly digest?: string | undefined;
-  readonly contentType: string;
+export interface FetchedBody extends FetchedList {
   readonly contentLanguage: string | null;
-  readonly robotsTag: string | readonly string[] | undefined;
   /** The site's statements on page uses in robots.txt, tdmrep.json and headers. */
   readonly stated?: readonly StatedPreference[];
   /** The `Refresh` header, which equals a meta refresh. */

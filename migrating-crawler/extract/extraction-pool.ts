@@ -22,6 +22,7 @@ export interface ExtractionSettings {
   readonly pageMs?: number;
   /** The limit for waiting in between, for probes and the crawler's processor share. */
   readonly heldMs?: number;
+  /** Memory for the thread's objects; a page that needs more ends the thread. */
   readonly heapMegabytes?: number;
   readonly youngMegabytes?: number;
 }
@@ -106,14 +107,7 @@ export interface ExtractionTask {
   readonly reject: (error: Error) => void;
 }
 
-interface ThreadSettings {
-  /** The limit for one page, without waiting for probes and the processor share. */
-  readonly pageMs: number;
-  /** The limit for that waiting. */
-  readonly heldMs: number;
-  /** Memory for the thread's objects; a page that needs more ends the thread. */
-  readonly heapMegabytes: number;
-  readonly youngMegabytes: number;
+interface ThreadSettings extends Required<Omit<ExtractionSettings, "threads">> {
   readonly onRoom: () => void;
   /** Called once with the pages not begun. `started` is true when the thread had become ready. */
   readonly onEnd: (end: { readonly left: readonly ExtractionTask[]; readonly started: boolean }) => void;

@@ -111,17 +111,8 @@ export interface StatusReport {
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
 }
 
-export interface LimitReport {
-  /** The setting's name, such as `bytesPerDay`. */
-  readonly limit: string;
-  readonly unit: string;
-  /** Null when not measured. */
-  readonly used: number | null;
-  /** Null when there is no cap. */
-  readonly cap: number | null;
+export interface LimitReport extends Omit<LimitUsage, "resetsAt"> {
   readonly resetsAt: string | null;
-  /** A sentence about what the limit blocks now, or empty. */
-  readonly holdingBack: string;
 }
 
 export interface ProbeCounts {

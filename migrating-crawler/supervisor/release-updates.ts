@@ -10,16 +10,15 @@ import { z } from "zod";
 import { timerMs } from "#core/timer-ms";
 import { type Goodbye, releaseVersion } from "#protocol/messages";
 import { currentRelease, type ReleaseManifest, verifyManifest } from "#protocol/release";
-import { type Envelope, maxEnvelopeBytes, type Role, readEnvelope } from "#protocol/release-envelope";
+import { type Envelope, maxEnvelopeBytes, readEnvelope } from "#protocol/release-envelope";
 import { jsonOf } from "../core/json.ts";
 import type { CrawlerLog } from "../core/log.ts";
 import { badRelease, type KeptRelease, newestSeen, type ReleaseState } from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
 import { judgeByPolicy, type ReleasePolicy } from "../settings/release-policy.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
-import type { ReleaseShelf } from "./release-store.ts";
-import { dockVersion } from "./supervisor-home.ts";
-import { keptTrust, refreshTrust, type Trust } from "./verify-release.ts";
+import { dockVersion, type SupervisorTiming } from "./supervisor-home.ts";
+import { keptTrust, refreshTrust, type Trust, type TrustSettings } from "./verify-release.ts";
 
 export interface ReleaseWait {
   readonly code: Goodbye["code"];
@@ -39,25 +38,18 @@ interface UpdateHandlers {
   onTrust(trust: Trust): void;
 }
 
-interface UpdateSettings {
-  readonly shelf: ReleaseShelf;
+type Intervals = Pick<SupervisorTiming, "pollMs" | "emptyPollMs" | "retryMs" | "lookMs">;
+
+interface UpdateSettings extends TrustSettings, Intervals {
   readonly source: ReleaseSource;
-  readonly pinned: Role;
   readonly policy: () => ReleasePolicy;
   readonly state: () => ReleaseState;
   /** True when nothing runs or the running release was not welcomed, so no offer can arrive through it. */
   readonly isCutOff: () => boolean;
   readonly handlers: UpdateHandlers;
   readonly log: CrawlerLog;
-  readonly now: () => Date;
   /** A uniform number in [0, 1), so that a fleet does not ask at once. */
   readonly random: () => number;
-  /** The intervals between checks, and after a failed one (doubled each time). */
-  readonly pollMs: number;
-  readonly emptyPollMs: number;
-  readonly retryMs: number;
-  /** The minimum between checks triggered by offers, because each requests lists. */
-  readonly lookMs: number;
 }
 
 export class ReleaseUpdates {
@@ -234,9 +226,7 @@ type Taken =
     }
   | { readonly type: "failed"; readonly reason: string };
 
-interface TakingTools {
-  readonly source: ReleaseSource;
-  readonly shelf: ReleaseShelf;
+interface TakingTools extends Pick<UpdateSettings, "source" | "shelf"> {
   readonly policy: ReleasePolicy;
   readonly trust: Trust;
   readonly now: Date;

@@ -86,8 +86,9 @@ export interface SupervisorTiming {
   readonly pollMs: number;
   /** The same while there is nothing to run, because somebody is waiting. */
   readonly emptyPollMs: number;
+  /** After a failed check, doubled each time. */
   readonly retryMs: number;
-  /** The minimum between checks triggered by offers. */
+  /** The minimum between checks triggered by offers, because each requests lists. */
   readonly lookMs: number;
 }
 

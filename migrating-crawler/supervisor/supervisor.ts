@@ -11,7 +11,6 @@
 import { existsSync } from "node:fs";
 import { timerMs } from "#core/timer-ms";
 import type { Goodbye } from "#protocol/messages";
-import type { Role } from "#protocol/release-envelope";
 import type { CrawlerLog } from "../core/log.ts";
 import { membershipFile } from "../core/membership.ts";
 import * as states from "../core/release-state.ts";
@@ -20,7 +19,6 @@ import { policyWords } from "../settings/release-policy.ts";
 import { type ChildEnd, CrawlerChild, childCommand, type PingService } from "./crawler-child.ts";
 import { ReleaseMemory } from "./release-memory.ts";
 import type { DownloadAllowance, ReleaseSource } from "./release-source.ts";
-import type { ReleaseShelf } from "./release-store.ts";
 import { ReleaseUpdates, type ReleaseWait } from "./release-updates.ts";
 import {
   childMark,
@@ -30,12 +28,10 @@ import {
   type SupervisorTiming,
   writeMark,
 } from "./supervisor-home.ts";
-import { faultOfKept, type Trust } from "./verify-release.ts";
+import { faultOfKept, type Trust, type TrustSettings } from "./verify-release.ts";
 
-interface SupervisorParts {
+interface SupervisorParts extends TrustSettings {
   readonly home: string;
-  readonly pinned: Role;
-  readonly shelf: ReleaseShelf;
   readonly source: ReleaseSource;
   /** Downloads are not counted without it. */
   readonly allowance?: DownloadAllowance;
@@ -50,7 +46,6 @@ interface SupervisorParts {
   /** A crawler is about to start, or none runs for now. */
   readonly onPresence: (isRunning: boolean) => Promise<void>;
   readonly timing: SupervisorTiming;
-  readonly now: () => Date;
   readonly random: () => number;
 }
 

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import {
   aheadOfClock,
+  type FollowedRoles,
   followRoles,
   keysFile,
   maxRotations,
@@ -61,12 +62,8 @@ const maxServedRotationBytes = 1024 * 1024;
 
 const keptRotations = z.array(envelope).max(2 * maxRotations);
 
-export interface Trust {
-  readonly roles: Roles;
-  /** All roles that ever counted: what they signed continues to run until it is revoked. */
-  readonly before: readonly Roles[];
-  /** With a root, the newest release must be stated. */
-  readonly hasRoot: boolean;
+/** With a root, the newest release must be stated. */
+export interface Trust extends Omit<FollowedRoles, "followed"> {
   /** Null when no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
   readonly newness: Newness;
@@ -81,7 +78,7 @@ type Newness =
   | { readonly type: "stated"; readonly timestamp: ReleaseTimestamp }
   | { readonly type: "stale"; readonly reason: string };
 
-interface TrustSettings {
+export interface TrustSettings {
   readonly shelf: ReleaseShelf;
   readonly pinned: Role;
   readonly now: () => Date;
