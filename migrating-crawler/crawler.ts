@@ -189,7 +189,6 @@ export class Crawler {
     return this.view.status();
   }
 
-  /** Applies at once the changed settings that need no restart. */
   change(config: CrawlerConfig): void {
     this.#live.change(config);
     this.#loop.askSoon();
@@ -287,7 +286,6 @@ export class Crawler {
         onMessage: (message) => this.#take(message),
         onRoom: () => this.#carrier.pump(),
         onDown: (reason) => {
-          // The next hello reports the result.
           void this.#tools.connector.learnIpv6();
           this.#record.down(reason);
           this.#loop.onDown();

@@ -10,7 +10,6 @@ import { homeSettings, settingsFile } from "../membership/home-folder.ts";
 import { fetchingConfig } from "../settings/config.ts";
 import { readSettingsFile } from "../settings/settings-file.ts";
 
-/** Exits with 1 when something must be fixed. */
 export async function checkCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, now } = context;
   const facts = factsOfThisMachine();

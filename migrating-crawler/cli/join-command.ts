@@ -63,8 +63,6 @@ export async function joinCommand(context: PartnerContext, options: JoinOptions)
   return tellOutcome(context, invitation, await completeJoin(home, quietLog));
 }
 
-// Proposes limits from a measurement and asks for agreement before anything is created.
-
 const limitOptions = ["bytesPerDay", "kilobytesPerSecond", "cpuShare", "memoryBytes", "diskBytes"] as const;
 
 /** Throws a ConfigError for an invalid limit, and a UsageError when the folder already has limits. */
@@ -201,7 +199,6 @@ function tellJoined(
   return partnerExitCodes.done;
 }
 
-/** Prints lines to paste that start the crawler with the machine. */
 function atBootLines({ home, program }: PartnerContext): string[] {
   const folder = "~/.config/systemd/user";
   const unit = `${folder}/nearcrawl-crawler.service`;

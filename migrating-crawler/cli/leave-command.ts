@@ -121,7 +121,6 @@ const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });
 // goodbye.
 
 interface LeaveTimes {
-  /** The time for a running crawler to end, with its requests and acknowledgements. */
   readonly endMs: number;
   readonly connectMs: number;
   readonly shipMs: number;
@@ -130,7 +129,6 @@ interface LeaveTimes {
 const defaultTimes: LeaveTimes = { endMs: 60_000, connectMs: 30_000, shipMs: 120_000 };
 const lookEveryMs = 100;
 
-/** Throws a ConfigError when the folder's files are damaged. */
 export async function leaveCoordinator(
   home: string,
   times: LeaveTimes = defaultTimes,

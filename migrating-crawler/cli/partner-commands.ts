@@ -60,9 +60,7 @@ interface PartnerCommand {
   readonly name: string;
   readonly description: string;
   readonly argument?: readonly [name: string, words: string];
-  /** The options besides --home. */
   readonly options?: readonly (readonly [flags: string, words: string, byDefault?: string])[];
-  /** Lines after the help text, mainly exit codes. */
   readonly after?: readonly string[];
   readonly load: () => Promise<PartnerWork>;
 }

@@ -77,7 +77,6 @@ async function agrees(
   return await ask(question);
 }
 
-/** Damaged files must not prevent their removal. */
 async function leaves(context: PartnerContext, options: UninstallOptions, home: string): Promise<boolean> {
   const outcome = await leaveAsOwner(context, home).catch((error: Error) => ({
     type: "failed" as const,
@@ -89,7 +88,6 @@ async function leaves(context: PartnerContext, options: UninstallOptions, home: 
   return await agrees(context, options, "Remove it all the same?");
 }
 
-/** Lists files outside the folder, which are not ours to remove. */
 function filesElsewhere({ program }: PartnerContext, home: string): string[] {
   const lines: string[] = [];
   const archive = otherOwner(home) === null ? archiveOf(home) : null;

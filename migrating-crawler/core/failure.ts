@@ -48,7 +48,6 @@ export type FailureCode = keyof typeof blameOf;
 export class Failure extends Error {
   readonly code: FailureCode;
   readonly blame: Blame;
-  /** The refused address, set when the code is `refused-address`. */
   readonly address: string | null;
   readonly challenge: Challenge | null;
 

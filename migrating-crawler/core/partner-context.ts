@@ -12,7 +12,6 @@ export const partnerExitCodes = {
 export type PartnerExitCode = (typeof partnerExitCodes)[keyof typeof partnerExitCodes];
 
 export interface PartnerContext {
-  /** The absolute path of the crawler's folder. */
   readonly home: string;
   readonly json: boolean;
   readonly print: (line: string) => void;
@@ -21,7 +20,6 @@ export interface PartnerContext {
   readonly ask: ((question: string) => Promise<boolean>) | null;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
-  /** The command line that starts this program, for instructions to the reader. */
   readonly program: string;
   /** The arguments with which Node starts this program; absent when it cannot be started again. */
   readonly self?: readonly string[];

@@ -31,7 +31,6 @@ export const releaseState = z.object({
   current: keptRelease.nullable(),
   good: keptRelease.nullable(),
   previous: keptRelease.nullable(),
-  /** The number of times the current release was started while it is being watched. */
   watchedStarts: z.int().min(0),
   /** The number of those runs that ended through the release's own fault. */
   watchedFaults: z.int().min(0).default(0),
@@ -82,7 +81,6 @@ export function isWatched({ current, good }: ReleaseState): boolean {
 
 type BadRelease = ReleaseState["bad"][number];
 
-/** Returns why a release may not run now, or null when it may. */
 export function badRelease(state: ReleaseState, wanted: string, now: Date): BadRelease | null {
   const bad = state.bad.find(({ digest }) => digest === wanted);
   const isOver = bad !== undefined && bad.againAt !== null && new Date(bad.againAt) <= now;
@@ -163,7 +161,6 @@ export interface Fault {
   readonly at: Date;
 }
 
-/** A release that was rolled back this often is not tried again. */
 const mostReturns = 3;
 
 /**

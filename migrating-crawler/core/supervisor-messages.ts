@@ -7,14 +7,11 @@ import { z } from "zod";
 import { digest, words } from "#protocol/fields";
 import { crawlerReleaseReport, releaseVersion } from "#protocol/messages";
 
-/** The oldest unsent reports are dropped beyond this number. */
 export const maxReleaseReports = 20;
 
-/** The outcome of a release, passed on to the coordinator. */
 export const releaseReport = crawlerReleaseReport.omit({ type: true });
 export type ReleaseReport = z.infer<typeof releaseReport>;
 
-/** How the previous process ended unexpectedly. */
 export const lastEnd = z.object({ at: z.iso.datetime(), reason: words });
 
 const runningRelease = z.object({ version: releaseVersion, digest });
@@ -28,7 +25,6 @@ export const supervisorMessage = z.discriminatedUnion("type", [
     dockVersion: z.string().max(40),
     /** Null for a bundle that was installed by hand. */
     release: runningRelease.nullable(),
-    /** The partner's release policy as a sentence. */
     policy: words,
     lastEnd: lastEnd.nullable(),
     reports,
@@ -52,7 +48,6 @@ export const crawlerToSupervisor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("healthy") }),
   /** Sent every few seconds to show that the child is not stuck. */
   z.object({ type: z.literal("alive") }),
-  /** The coordinator refuses the child, which then exits. */
   z.object({
     type: z.literal("refused"),
     reason: words,

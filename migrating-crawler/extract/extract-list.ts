@@ -119,14 +119,12 @@ const maxLinkBytes = 4 * 1024 * 1024;
 
 const linkFrameBytes = 125;
 
-/** Other work gets a turn after this many entries. */
 const entriesPerTurn = 256;
 
 interface ListedLinks {
   readonly links: Link[];
   /** Links to other hosts, for which a sitemap does not speak by itself. */
   readonly foreign: Link[];
-  /** The number of entries that were invalid or exceeded the limit. */
   readonly leftOut: number;
 }
 
@@ -263,7 +261,6 @@ export function robotsDirectives(said: {
   };
 }
 
-/** Returns the names of the directives that apply to us. */
 export function directiveNames(values: string | readonly string[] | undefined): string[] {
   const bounded = [values ?? []].flat().slice(0, maxValues);
   return bounded.flatMap((value) => oursOf(value.slice(0, maxCharacters))).map(({ name }) => name);

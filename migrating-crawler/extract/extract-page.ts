@@ -66,7 +66,6 @@ export interface Extracted {
   readonly page: PageExtract;
   /** The page was nested too deeply to be read to its end. */
   readonly cut: boolean;
-  /** The site's statements on the page's uses from all sources. */
   readonly stated: readonly StatedPreference[];
   readonly difference?: OtherReading | undefined;
   readonly secondOpinion?: LinksOfTwo | undefined;
@@ -238,7 +237,6 @@ interface PageText {
   readonly pieces: readonly TextPiece[];
   /** The start of the running text, enough for an excerpt and for language detection. */
   readonly prose: string;
-  /** The part of the prose that may be shown. */
   readonly quotable: string;
 }
 

@@ -150,21 +150,17 @@ function hashOf(name: string): number {
 // Tracks the open elements and the marks noted for each; an element inherits its parent's marks. Optional tags are
 // inserted as browsers do (WHATWG HTML, section 13.2.6), as far as it affects which blocks hold which text.
 
-/** Bits that may be noted for an element. */
 export const mark = {
   unseen: 1,
-  /** Hidden by its own attributes. */
   hidden: 2,
   /** Navigation, footers and notices, according to element or role. */
   furniture: 4,
   /** Navigation, footers and notices, judging by class or id. */
   likelyFurniture: 8,
   foreign: 16,
-  /** Inside the article or the main part. */
   main: 32,
   /** A microdata item that is a property of another item. */
   partOfItem: 64,
-  /** The text is a property's value (microdata, time). */
   property: 128,
   /** The content of a template, which is not part of the page. */
   inert: 256,
@@ -200,7 +196,6 @@ export class OpenElements implements Containers {
   readonly parents: number[] = [0];
   readonly isParagraph: boolean[] = [false];
   readonly isItem: boolean[] = [false];
-  /** The marks of the innermost element, including inherited ones. */
   marks = 0;
   readonly #tags: HtmlTag[] = [];
   readonly #marks: number[] = [];

@@ -6,7 +6,6 @@
 
 interface PageLanguage {
   readonly language: string | null;
-  /** The language that the text suggests, or null. */
   readonly detected: string | null;
 }
 
@@ -101,7 +100,6 @@ const languageNames = new Intl.DisplayNames(["en"], { type: "language", fallback
 
 interface Detected {
   readonly language: string;
-  /** True when the evidence is strong enough to stop looking. */
   readonly isClear: boolean;
   /** The score of each known language of this script by ISO 639-1 code; 0 means no evidence. */
   readonly scores: ReadonlyMap<string, number>;

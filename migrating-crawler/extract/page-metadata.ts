@@ -38,12 +38,10 @@ export class PageNotes {
   readonly itemTypes: string[] = [];
   /** The robots metas for all crawlers and for our name. */
   readonly robots: string[] = [];
-  /** The metas `tdm-reservation` and `tdm-policy`. */
   readonly tdm = { reservation: [] as string[], policy: [] as string[] };
   readonly licenseLinks: string[] = [];
   license = "";
   readonly feeds: string[] = [];
-  /** The first meta refresh with a target. */
   refresh: DeclaredRefresh | null = null;
   readonly jsonLd: string[] = [];
   readonly times: NotedTime[] = [];
@@ -164,7 +162,6 @@ export interface StructuredData {
   readonly type: string;
   readonly name: string;
   readonly description: string;
-  /** The date as written, or null. */
   readonly published: string | null;
   readonly modified: string | null;
 }

@@ -15,7 +15,6 @@ export interface StatedLink {
   readonly bases: readonly string[];
 }
 
-/** Values as written in the list, trimmed. */
 export interface ListEntry extends StatedLink {
   readonly title: string;
   /** The entry's date in any form, or empty. */

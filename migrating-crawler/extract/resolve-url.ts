@@ -40,9 +40,7 @@ interface BaseParts {
   readonly origin: string;
   /** Origin and path up to and including the last slash. */
   readonly folder: string;
-  /** The URL without query and fragment. */
   readonly file: string;
-  /** The URL without fragment. */
   readonly whole: string;
 }
 

@@ -284,7 +284,6 @@ class TagReader {
     return this.#keep(from, to, valueFrom, at, at);
   }
 
-  /** Returns `after`. */
   #keep(nameFrom: number, nameTo: number, from: number, to: number, after: number): number {
     const at = this.#attributes;
     if (at === this.#places.length) return after;

@@ -44,7 +44,6 @@ export interface Token {
 
 export interface TokenSink {
   take(token: Token): void;
-  /** Ends the splitting early when true. */
   readonly isFull: boolean;
 }
 
@@ -258,7 +257,6 @@ class Splitter {
     return end < 0 ? -1 : this.#take(asItIs, from, end);
   }
 
-  /** Emits a hyphenated compound, then its parts. */
   #compound(first: TokenKind, from: number, at: number): number {
     const whole = compoundFrom(this.#text, first, at);
     this.#take(whole.kind, from, whole.end);

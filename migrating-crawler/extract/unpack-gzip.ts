@@ -7,7 +7,6 @@
 import type { Transform } from "node:stream";
 import { constants, createGunzip, createInflateRaw, inflateRawSync, type ZlibOptions } from "node:zlib";
 
-/** The maximum number of nested compressions. */
 const maxLayers = 3;
 
 /** Beyond this many members, trailing data cannot be told from a broken member. */
@@ -25,7 +24,6 @@ export function isGzip(bytes: Buffer): boolean {
 
 export interface Unpacked {
   readonly bytes: Buffer;
-  /** The output exceeded the limit, or the file is broken. */
   readonly truncated: boolean;
 }
 

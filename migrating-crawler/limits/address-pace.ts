@@ -35,7 +35,6 @@ export const addressPace = z.object({
   notBeforeMs: amount,
   endedAtMs: amount,
   rate: toleratedRate.default(unlimitedRate),
-  /** The host that refused last, and the time. */
   refusedBy: z.string().max(253).default(""),
   refusedAtMs: amount,
   /** Virtual time of fair queueing: the charge that the domain asked last had before its request. */

@@ -15,14 +15,12 @@ export interface Grant {
 
 export interface AdmissionBounds {
   readonly signal: AbortSignal;
-  /** Grants after this time (`steadyNowMs()`) are useless. */
   readonly endsAtMs: number;
   /** Runs on admission, so that the next decision already sees what this request takes. */
   readonly onGrant?: () => void;
 }
 
 interface AdmissionRules {
-  /** When true, nobody is admitted any more and waiting requests get no grant. */
   readonly isClosed: () => boolean;
   /** Milliseconds until another may start; infinity means not before one under way ends. */
   readonly waitMs: (underWay: number, expectedBytes: number) => number;

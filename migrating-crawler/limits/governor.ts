@@ -124,7 +124,6 @@ export class Governor {
     this.#lookForPause();
   }
 
-  /** Returns why nothing may be contacted, or an empty string. */
   silence(): string {
     if (this.#paused !== null) return this.#pauseUsage().holdingBack;
     if (!this.#schedule.isOpen()) return this.#schedule.usage().holdingBack;
@@ -133,7 +132,6 @@ export class Governor {
     return this.#caps.leftBytes("fetch") > 0 ? "" : this.#caps.spent();
   }
 
-  /** Returns why no page may be fetched, or an empty string. */
   stop(): string {
     const silence = this.silence();
     if (silence !== "") return silence;
@@ -174,7 +172,6 @@ export class Governor {
     };
   }
 
-  /** Undoes the count of an admitted request that was not sent. */
   takeBack(): void {
     this.#caps.count(-1, 0);
     this.#admission.look();
@@ -308,8 +305,6 @@ export class Governor {
     return limitUsage("cpuShare", holdingBack, { unit: "processors", used: this.#cpu.recent(), cap });
   }
 }
-
-// Decides at which local hours the crawler may contact sites.
 
 type Hours = Pick<CrawlerLimits, "hours" | "timeZone">;
 

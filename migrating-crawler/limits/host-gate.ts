@@ -339,7 +339,6 @@ function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
 
 interface TurnBounds {
   readonly signal: AbortSignal;
-  /** Turns after this time (`steadyNowMs()`) are useless. */
   readonly endsAtMs: number;
 }
 
@@ -403,7 +402,6 @@ export class TurnQueue {
     });
   }
 
-  /** Call when the time at which the key is ready has changed. */
   changed(name: string): void {
     const key = this.#keys.get(name);
     if (key) this.#next(name, key);

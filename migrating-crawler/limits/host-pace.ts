@@ -28,7 +28,6 @@ import {
 } from "./tolerated-rate.ts";
 
 export interface PaceSettings {
-  /** The rest between requests to a host about which nothing is known. */
   readonly floorMs: number;
   /** The shortest rest that a host reaches by answering well and quickly; without it, the floor. */
   readonly fastestMs?: number;
@@ -318,7 +317,6 @@ export function isFinalFailure(code: string): boolean {
   return final.has(code);
 }
 
-/** Returns null when the host was not asked. */
 export function answerOfFailure(code: string, tookMs: number): HostAnswer | null {
   if (isFinalFailure(code)) return null;
   // A bot gate's speed and status say nothing about the site behind it.

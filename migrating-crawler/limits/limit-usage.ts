@@ -5,7 +5,6 @@ export interface LimitUsage {
   readonly unit: string;
   /** Null when it is not measured or the system does not provide it. */
   readonly used: number | null;
-  /** Null when there is no cap. */
   readonly cap: number | null;
   /** When the limit resets or ends; null when it does not by itself. */
   readonly resetsAt: Date | null;

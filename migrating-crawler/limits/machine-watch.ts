@@ -280,7 +280,6 @@ export class IdleWatch {
     return "";
   }
 
-  /** Returns null when idle checks are off. */
   #look(): MachineSigns | null {
     if (this.#limits === null) return null;
     const nowMs = this.#settings.nowMs();

@@ -26,7 +26,6 @@ export interface ProbeErrand {
   /** The target address, or a name that is still to be resolved. */
   readonly address: string;
   readonly tries: number;
-  /** The probe uses the system's `ping`. */
   readonly pings?: boolean;
 }
 

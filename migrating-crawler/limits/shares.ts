@@ -36,7 +36,6 @@ export class CpuShare {
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** `share` counts processors; null means no limit. */
   constructor(share: number | null, clock: CpuClock = processClock) {
     this.#share = share;
     this.#clock = clock;
@@ -113,7 +112,6 @@ const burstSeconds = 0.1;
 const leastBurstBytes = 8 * 1024;
 
 interface Waiting {
-  /** Total bytes taken, including this piece. */
   readonly takenBytes: number;
   readonly goOn: () => void;
 }

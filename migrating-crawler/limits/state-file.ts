@@ -98,7 +98,6 @@ const kept = z.object({ since: z.iso.datetime(), reason: z.string().max(mostWord
 
 export type SinceAndWhy = Readonly<z.infer<typeof kept>>;
 
-/** Throws the system's error when the folder is not writable. */
 export function keepAsked(what: Asked, home: string, reason: string): void {
   const path = join(home, files[what]);
   const asked: SinceAndWhy = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };

@@ -30,7 +30,6 @@ export const toleratedRate = z.object({
 export type ToleratedRate = Readonly<z.infer<typeof toleratedRate>>;
 
 export interface RateBounds {
-  /** The rate for a host about which nothing is known. */
   readonly startPerHour: number;
   /** The maximum, which equals the start rate unless the settings allow more. */
   readonly mostPerHour: number;

@@ -109,7 +109,6 @@ export class UsageCaps {
     ];
   }
 
-  /** Returns why all fetching is blocked, or an empty string. */
   spent(): string {
     if (this.hasPages() && this.leftBytes("fetch") > 0) return "";
     return this.usage().find(({ holdingBack }) => holdingBack !== "")?.holdingBack ?? "";
@@ -153,7 +152,6 @@ const keptDay = z.object({
   day: z.string().max(10),
   pages: count,
   bytes: count,
-  /** Bytes of the same month before that day. */
   bytesBefore: count.default(0),
   /** The later day whose use this day started with, after the clock went back. */
   wentBackFrom: z.string().max(10).nullable().default(null),

@@ -9,7 +9,6 @@ import { settingsFileConfig } from "../settings/settings-file.ts";
 /** Any one of these files marks a crawler's folder. */
 export const marks: readonly string[] = [
   ...["membership.json", "identity.json"].flatMap((name) => [name, `${name}.before`]),
-  // The crawler has moved to another host (move/moving.ts).
   "moved.json",
 ];
 

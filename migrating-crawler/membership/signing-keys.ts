@@ -19,7 +19,6 @@ import { type Identity, keyPairSchema, newKeys, signerOf } from "./identity.ts";
 export const signingKeysFolder = (home: string) => join(home, "crawler");
 export const signingKeysFile = (home: string) => join(signingKeysFolder(home), "signing-keys.json");
 
-/** The current key and the next one. */
 const mostKeys = 2;
 
 /** Limits the keys made per hour, so a coordinator that accepts none is not flooded. */

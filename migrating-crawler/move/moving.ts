@@ -27,7 +27,6 @@ export interface MovingSettings {
   readonly spool: Pick<Spool, "waiting">;
   readonly link: Pick<CoordinatorLink, "send" | "seal">;
   readonly log: CrawlerLog;
-  /** The move was abandoned, so the crawler must start again. */
   readonly beginAnew: () => void;
 }
 
@@ -56,7 +55,6 @@ export class Moving {
     if (this.#moveId !== null) this.#giveUp("the link to the coordinator was lost");
   }
 
-  /** Whether the coordinator's `moved` concerns this folder. */
   isWaiting(): boolean {
     try {
       return readJournal(this.#settings.home) !== null;

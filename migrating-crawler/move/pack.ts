@@ -163,7 +163,6 @@ export class PackReceiver {
   #parts = 0;
   #bytes = 0;
 
-  /** Removes what an earlier move left. */
   constructor(home: string, pack: Pack) {
     this.#home = home;
     this.#pack = pack;
@@ -172,7 +171,6 @@ export class PackReceiver {
     writeFileSync(packFile(home), "", { mode: 0o600 });
   }
 
-  /** The next part to ask for; null when complete. */
   get next(): number | null {
     return this.#parts < partsOf(this.#pack.bytes) ? this.#parts : null;
   }

@@ -159,7 +159,6 @@ const configSchema = z.strictObject({
   warc: warc.nullable().default(null),
   fetched: fetched.prefault({}),
   status: z.strictObject({ port: z.int().min(0).max(65_535).default(7412) }).prefault({}),
-  /** Only the supervisor reads this. */
   releases: releasePolicy.prefault({}),
 });
 

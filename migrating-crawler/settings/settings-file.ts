@@ -68,7 +68,6 @@ function parseJson(path: string, text: string): Record<string, unknown> {
   throw new ConfigError([`${path}: must hold one JSON object`]);
 }
 
-/** Faults start with the setting's path. */
 function placed(fault: string, path: string, text: string): string {
   const names = /^[A-Za-z0-9_.-]+(?=:)/.exec(fault)?.[0].split(".") ?? [];
   const line = lineOf(text, names.findLast((name) => !/^\d+$/.test(name)) ?? "");

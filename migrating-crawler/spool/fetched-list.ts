@@ -159,7 +159,6 @@ function filesIn(folder: string): ListFile[] {
 interface FetchedQuestion {
   readonly since: Date;
   readonly until: Date;
-  /** A host with its subdomains, or an address; null matches any. */
   readonly host: string | null;
 }
 

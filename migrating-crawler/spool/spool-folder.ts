@@ -35,7 +35,6 @@ export function leaveSpoolFolder(folder: string): void {
   }
 }
 
-/** Returns the process that has the home's spool open, or null. */
 export function spoolHolder(home: string): number | null {
   try {
     const holder = Number(readFileSync(join(home, "spool", "lock"), "utf8"));

@@ -72,7 +72,6 @@ export class Spool {
     this.lostBytes = files.reduce((sum, file) => sum + this.#recover(file), 0);
   }
 
-  /** The number of unacknowledged results. */
   get waiting(): number {
     return Math.max(0, this.#nextSequence - 1 - Math.max(this.#acknowledged, this.#firstKept() - 1));
   }
@@ -101,7 +100,6 @@ export class Spool {
     return this.bytes < 0.9 * this.#maxBytes() && !this.#isResting();
   }
 
-  /** The disk's last error until a write succeeds, or null. */
   get diskFault(): string | null {
     return this.#fault?.words ?? null;
   }
@@ -125,7 +123,6 @@ export class Spool {
     return sequence;
   }
 
-  /** Returns null when the result is removed or damaged on disk. */
   read(sequence: number): SpooledResult | null {
     const recent = this.#recent.get(sequence);
     if (recent) return recent;
@@ -297,7 +294,6 @@ interface RecoveredSegment {
   readonly offsets: number[];
   readonly bytes: number;
   readonly lostBytes: number;
-  /** The latest sequence of each lease. */
   readonly leases: ReadonlyMap<string, number>;
 }
 

@@ -12,7 +12,6 @@ const lookEveryMs = 500;
 interface DrainSettings {
   readonly home: string;
   readonly isEmpty: () => boolean;
-  /** Called once; the crawler then leaves for good. */
   readonly onDrained: () => void;
 }
 

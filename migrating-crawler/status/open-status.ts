@@ -65,7 +65,6 @@ export class PageServer {
     return this.#port;
   }
 
-  /** Includes the key; null while it does not listen. */
   get url(): string | null {
     return this.#port === null ? null : `http://127.0.0.1:${this.#port}/?key=${this.#key}`;
   }

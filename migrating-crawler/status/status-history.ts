@@ -11,7 +11,6 @@ import { jsonIn } from "../core/json.ts";
 export const storyFile = { name: "status.json", maxBytes: 256 * 1024, everyMs: 5000 };
 const mostErrors = 100;
 const mostEnds = 10;
-/** The page shows this many. */
 const mostDays = 60;
 
 /** The protocol's limit, with part of a failure's message. */
@@ -21,7 +20,6 @@ const count = z.int().min(0);
 
 // Counts URLs by outcome over the last minute, and since the host's local midnight.
 
-/** The outcomes of the protocol. */
 const urlCounts = z.object({
   urls: count,
   fetched: count,
@@ -117,7 +115,6 @@ const dayCounts = ({ day, urls: { urls, fetched, unchanged } }: Story): DayCount
   pages: fetched + unchanged,
 });
 
-/** Expects today's story. */
 export function contributionOf(story: Story): Contribution {
   const today = dayCounts(story);
   const { urls, pages } = story.total;

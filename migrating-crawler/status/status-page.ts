@@ -217,7 +217,6 @@ function versionCard(report: StatusReport): Html {
   return card("What runs", facts([...versionFacts(report), ...ends]));
 }
 
-/** The page lists this many days; the JSON has all. */
 const shownDays = 14;
 
 function historyCard(report: StatusReport): Html {

@@ -27,7 +27,6 @@ interface RecordSettings {
   readonly kept: KeptSettings;
   readonly coordinatorHost: string;
   readonly timeZone: string | null;
-  /** How the previous process ended unexpectedly. */
   readonly lastEnd: Story["lastEnds"][number] | undefined;
   readonly now?: () => Date;
 }
@@ -39,7 +38,6 @@ export class StatusRecord {
   connectedSince: Date | null = null;
   /** Since when there is no link (the start, or the end of the last session); null when there is one. */
   notConnectedSince: Date | null;
-  /** Why there is no link; empty when there is one. */
   downReason = "not connected to the coordinator yet";
   /** The coordinator's explanation when it accepts no results for a while. */
   paceReason = "";

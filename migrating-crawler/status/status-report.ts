@@ -62,7 +62,6 @@ export interface StatusReport {
   readonly contribution: Contribution;
   /** Sentences about what blocks the crawler, most important first, at most 20. */
   readonly holdingBack: readonly string[];
-  /** The host's limits in the order of the settings file. */
   readonly limits: readonly LimitReport[];
   /** Sentences about limits for which this system lacks information. */
   readonly notTold: readonly string[];
@@ -87,7 +86,6 @@ export interface StatusReport {
     readonly shippedBytes: number;
     /** `bodyBytes / shippedBytes`, or null before anything was shipped. */
     readonly timesSmaller: number | null;
-    /** Results waiting on disk for the coordinator. */
     readonly waitingResults: number;
     readonly spoolBytes: number;
     readonly spoolMostBytes: number;
@@ -118,13 +116,11 @@ export interface LimitReport extends Omit<LimitUsage, "resetsAt"> {
 export interface ProbeCounts {
   readonly asked: number;
   readonly measured: number;
-  /** A limit or the deny-list forbade it. */
   readonly notAllowed: number;
   readonly unanswered: number;
 }
 
 export interface ReleasesReport {
-  /** The release that the supervisor runs, or null. */
   readonly current: string | null;
   /** The release is new and is rolled back if it fails. */
   readonly isWatched: boolean;

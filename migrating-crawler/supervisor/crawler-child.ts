@@ -37,7 +37,6 @@ interface ChildSettings {
   readonly onEnd: (end: ChildEnd) => void;
   /** Without a sign of life for this long the process is stuck and is ended. */
   readonly silenceMs: number;
-  /** How long the process may take to stop. */
   readonly stopMs: number;
 }
 
@@ -204,12 +203,10 @@ class LineSplitter {
 
 // Summarises a process's last output and how it ended, for the log, the next process and the coordinator.
 
-/** The number of lines of standard error, and the characters of each. */
 const mostLines = 20;
 
 const mostLineCharacters = 300;
 
-/** The protocol's limit of `words`. */
 const mostReasonCharacters = 500;
 
 class LastWords {

@@ -12,9 +12,7 @@ interface MemorySettings {
   readonly shelf: ReleaseShelf;
   readonly log: CrawlerLog;
   readonly now: () => Date;
-  /** A release that was rolled back is tried again after this. */
   readonly againMs: number;
-  /** Called when there are new reports for the coordinator. */
   readonly onReports: (reports: ReleaseReport[]) => void;
 }
 

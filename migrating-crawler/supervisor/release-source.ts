@@ -199,7 +199,6 @@ export class DownloadAllowance {
   readonly #limits: () => DownloadLimits;
   readonly #rate: TransferRate;
   #isClosed = false;
-  /** Reports bytes to the crawler; returns false when none runs. */
   tell: (bytes: number) => boolean = () => false;
 
   /** `limits` is called repeatedly, because settings change. */
@@ -224,7 +223,6 @@ export class DownloadAllowance {
     return this.#rate.take(bytes);
   }
 
-  /** Receives the total that a connection has carried. */
   carried(bytes: number): void {
     if (bytes === 0 || this.tell(bytes)) return;
     const caps = this.#caps();

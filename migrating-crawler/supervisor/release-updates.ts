@@ -71,7 +71,6 @@ export class ReleaseUpdates {
     return keptTrust(this.#settings);
   }
 
-  /** Checks now, and again after a check that is under way. */
   look(): void {
     if (this.#stopped) return;
     clearTimeout(this.#timer);
@@ -110,7 +109,6 @@ export class ReleaseUpdates {
     this.#timer = setTimeout(() => this.look(), timerMs(waitMs));
   }
 
-  /** Varies the interval by up to a fifth. */
   #waitMs(): number {
     const { emptyPollMs, retryMs, random } = this.#settings;
     const pollMs =
@@ -221,7 +219,6 @@ type Taken =
       readonly type: "left";
       readonly report: ReleaseReport;
       readonly retry: boolean;
-      /** No trusted key has signed it. */
       readonly isUntrusted?: true;
     }
   | { readonly type: "failed"; readonly reason: string };

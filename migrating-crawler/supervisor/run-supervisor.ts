@@ -105,7 +105,6 @@ export async function runSupervisor({
   }
 }
 
-/** The time limit for telling the coordinator why nothing runs here. */
 const tellMs = 10_000;
 
 /** Reports it in a separate session, because no crawler has one. */
@@ -199,7 +198,6 @@ class SpoolFlusher {
   readonly #folder: string;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | null = null;
-  /** The last flushed file and its length. */
   #flushed = "";
 
   constructor(home: string) {
@@ -220,7 +218,6 @@ class SpoolFlusher {
     await this.#flush();
   }
 
-  /** Only the newest segment is being written. */
   async #flush(): Promise<void> {
     try {
       const newest = (await readdir(this.#folder)).filter(isSegment).sort().at(-1);

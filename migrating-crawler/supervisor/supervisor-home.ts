@@ -61,7 +61,6 @@ export const childMark = (home: string) => join(home, "releases", "child.pid");
  */
 export const dockVersion = "1.0.0";
 
-/** The supervisor's waiting times, which tests shorten. */
 export interface SupervisorTiming {
   /** How long a welcomed new release must run well before it counts as good. */
   readonly watchMs: number;
@@ -74,7 +73,6 @@ export interface SupervisorTiming {
    * memory).
    */
   readonly mostWatchedStarts: number;
-  /** When a rolled back release is first tried again. */
   readonly againMs: number;
   /** A crawler without a sign of life for this long is stuck. */
   readonly silenceMs: number;

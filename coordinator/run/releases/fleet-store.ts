@@ -21,7 +21,6 @@ type SupervisedRow = Omit<SupervisedEntry, "reports"> & {
 };
 type FetchRow = { crawler_id: number; fetches: number; failures: number };
 
-/** What each crawler's supervisor runs, was offered and reported. */
 export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
 
 export function createReleaseFleetStore(pool: Pool) {
@@ -59,7 +58,6 @@ export function createReleaseFleetStore(pool: Pool) {
       );
     },
 
-    /** Returns false when no such release is known. */
     async reported(
       crawlerId: CrawlerId,
       { version, state, reason }: Pick<ReleaseReport, "version" | "state" | "reason">,

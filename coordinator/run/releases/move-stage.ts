@@ -101,7 +101,6 @@ export async function advanceReleases(ports: StagePorts, now: Date): Promise<rea
   return moves;
 }
 
-/** Decides whether an automatic release moves now, and why. */
 export async function judgeStage(
   entry: ReleaseEntry,
   { releaseFleet }: Pick<StagePorts, "releaseFleet">,
@@ -161,7 +160,6 @@ async function overtaken(
 interface NextStage {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
-  /** Nothing moves automatically afterwards. */
   readonly ends: boolean;
 }
 
@@ -260,7 +258,6 @@ export class ReleaseOffers {
     return await this.#ports.releaseFleet.reported(crawlerId, { version, state, reason }, this.#ports.now());
   }
 
-  /** Sends the outstanding offers and returns how many. */
   async pass(): Promise<number> {
     const connected = new Set(this.#ports.online());
     const waiting = [...this.#sessions].filter(([crawlerId]) => connected.has(crawlerId));

@@ -95,7 +95,6 @@ export function createReleaseStore(pool: Pool) {
     timestamp: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_timestamp"),
 
-    /** The end of its validity, or null. */
     async statedUntil(): Promise<Date | null> {
       const { rows } = await pool.query<{ expires_at: Date }>("select expires_at from release_timestamp");
       return rows[0]?.expires_at ?? null;
@@ -160,7 +159,6 @@ async function signedOf(pool: Pool, sql: string, ...values: readonly string[]): 
   return rows[0] ? storedEnvelope(rows[0].signed) : null;
 }
 
-/** It was verified when it was stored. */
 function storedEnvelope(text: string): Envelope {
   const read = readEnvelope(text);
   if ("refused" in read) throw new TypeError(`a stored envelope cannot be read: ${read.refused}`);
@@ -299,7 +297,6 @@ export interface StageChange {
   readonly words: string;
   /** Null: only by hand from now on. */
   readonly soakMinutes: number | null;
-  /** Absent: unchanged. */
   readonly firstCrawlerId?: CrawlerId;
   /** Applies only while the release is at this stage. */
   readonly from?: { readonly stage: ReleaseStage; readonly stageSince: Date | null };
@@ -307,7 +304,6 @@ export interface StageChange {
   readonly again?: boolean;
 }
 
-/** A crawler with a supervisor as stored in the database, connected or not. */
 export interface SupervisedEntry extends SupervisedCrawler {
   readonly online: boolean;
   readonly runsVersion: string;

@@ -30,7 +30,6 @@ export interface StagedRelease {
   readonly digest: string;
   readonly expiresAt: Date;
   readonly revoked: boolean;
-  /** A valid key has signed it. */
   readonly trusted: boolean;
   readonly stage: ReleaseStage;
   readonly percent: number | null;
@@ -62,7 +61,6 @@ export function stageMembers(
   return new Set([...new Set([...first, ...ranked])].slice(0, size));
 }
 
-/** The order in which crawlers get the release with this digest. */
 export function rankedCrawlers<Crawler extends { readonly name: string }>(
   digest: string,
   crawlers: readonly Crawler[],
@@ -156,12 +154,10 @@ const leastFetches = 50;
 export interface WatchedCrawler {
   readonly name: string;
   readonly inStage: boolean;
-  /** Null when it was not offered. */
   readonly offeredAt: Date | null;
   readonly state: ReleaseState | null;
   readonly reportedAt: Date | null;
   readonly reason: string;
-  /** Null while it is connected. */
   readonly offlineSince: Date | null;
   /** Fetches since the stage began, and those that failed by the fault of the crawler or our software. */
   readonly fetches: number;
@@ -199,7 +195,6 @@ function mayTryAnother({ crawlers }: Watch): boolean {
   return tried.length === 1 && crawlers.length > 1;
 }
 
-/** Offered, and neither delayed nor refused by its partner or supervisor. */
 function takesIt({ offeredAt, state }: WatchedCrawler): boolean {
   return offeredAt !== null && (state === null || state === "running");
 }

@@ -76,7 +76,6 @@ const { get, post } = operationsOf<VersionPorts>();
 const version = z.string().meta({ description: "A published release.", example: "1.4.0" });
 const faults = { 409: "It cannot be offered; the message says why" };
 
-/** `wished` is as in stageRelease. */
 async function offer(wished: Parameters<typeof stageRelease>[0], ports: VersionPorts, now: Date) {
   const { entry, members } = await stageRelease(wished, ports, now);
   const { version, stage, percent, soakMinutes } = entry;
@@ -244,7 +243,6 @@ function stageWords({ stage, percent, firstCrawler }: ReleaseLine): string {
   return stage === "percent" ? `${percent} %` : "all";
 }
 
-/** Why it is at its stage, or what must be done. */
 function remark(one: ReleaseLine, now: Date): HtmlValue {
   const { revoked, trusted, expiresAt, standing, stageSince, stageWords } = one;
   if (revoked) return stageWords || "revoked";
