@@ -189,7 +189,7 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     { day: { ...well.day, shippedBytes: 8e7 } },
     { day: { ...well.day, shippedBytes: 8.1e7 } },
   ],
-  "accuracy-low": [{ accuracy: { samples: 29, share: 0.5 } }, { accuracy: { samples: 30, share: 0.899 } }],
+  "accuracy-low": [{ accuracy: { samples: 30, share: 0.9 } }, { accuracy: { samples: 30, share: 0.899 } }],
   "parent-away": [
     withRelative({ failingSinceMs: nowMs - 15 * minuteMs, failure: "it is not reached" }),
     withRelative({ failingSinceMs: nowMs - 15 * minuteMs - 1, failure: "it is not reached" }),
@@ -239,6 +239,12 @@ const goneCrawlers = (count: number) =>
 
 const reports: readonly (readonly [string, Partial<AlertFacts>, ...(string | RegExp)[]])[] = [
   ["nothing while all is well", {}],
+  ["no accuracy of fewer than 30 samples", { accuracy: { samples: 29, share: 0.5 } }],
+  [
+    "the time of day since when the DNS servers have not answered",
+    withOwn({ dns: fault("no answer", 60) }),
+    /have not answered since \d\d:\d\d:\d\d UTC: no answer/,
+  ],
   [
     "jobs with their last error",
     withOwn({ jobs: [failing(7)] }),

@@ -236,7 +236,6 @@ interface TicketHolder {
   readonly remoteAddress: string;
 }
 
-/** Returns the ticket for the welcome, or null when the crawler has no identity. */
 export async function takeTicket(
   arrival: TicketHolder & { readonly publicKey: string | null },
   ports: TicketPorts,

@@ -76,7 +76,6 @@ interface ChangedRow {
   readonly crawler_id: number;
 }
 
-/** Notifies running coordinators of the changed crawlers. */
 export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedRow[]): Promise<void> =>
   await tell(
     client,

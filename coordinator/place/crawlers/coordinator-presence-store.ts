@@ -62,7 +62,6 @@ async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<num
   return new Set(rows.map(({ number }) => number));
 }
 
-/** Whether any coordinator runs on this database. */
 export const coordinatorRuns = async (pool: Pool): Promise<boolean> => (await lockedNumbers(pool)).size > 0;
 
 /** Crawlers that are already offline keep their reason and code. $1 is the reason, $2 the time. */
@@ -106,7 +105,6 @@ interface Registered {
 }
 
 interface PresenceOptions {
-  /** Monotonic clock. */
   readonly nowMs?: () => number;
   /** The name under which other coordinators report this one. */
   readonly name?: string | null;
@@ -225,7 +223,6 @@ export class CoordinatorPresence {
     return presence;
   }
 
-  /** Name of all database sessions of this coordinator. */
   get sessionName(): string {
     return coordinatorSession(this.number, this.#schema);
   }
@@ -267,7 +264,6 @@ export class CoordinatorPresence {
       .map(({ name, sinceMs }) => ({ name, forMs: nowMs - sinceMs }));
   }
 
-  /** Starts the timers. */
   follow(hooks: PresenceHooks): void {
     this.#hooks = hooks;
     // Data read since `begin` may lack the former leader's last changes.
@@ -275,7 +271,6 @@ export class CoordinatorPresence {
     if (this.#timer === undefined) this.#next();
   }
 
-  /** Publishes the address at which it now accepts crawlers. */
   async stateAddress(crawlerUrl: string): Promise<void> {
     this.#crawlerUrl = crawlerUrl;
     await this.#sayAddress();

@@ -100,7 +100,6 @@ export interface InvitationRecord extends Budget {
 //
 // Addresses prove nothing, since machines move and lines change. Alternating addresses are reported, not punished.
 
-/** An admitted arrival. */
 export interface FolderArrival {
   readonly at: string;
   /** Source of the connection; null when unknown. */

@@ -24,7 +24,6 @@ interface MoverPorts {
   readonly now: () => Date;
 }
 
-/** The in-memory state of a move. */
 interface LiveMove {
   readonly record: CrawlerMoveRecord;
   step: MoveStep;
@@ -108,8 +107,6 @@ export class Mover {
     return made === null ? null : movedRefusal(made, name);
   }
 
-  /* ------------------------------------------------------------------ the steps */
-
   async #begin(record: CrawlerMoveRecord): Promise<void> {
     const move: LiveMove = { record, step: "asked", bytes: 0, wanted: null };
     if (!(await this.#step(move, "asked", "emptying"))) return;
@@ -170,8 +167,6 @@ export class Mover {
     await onMoved();
   }
 
-  /* ------------------------------------------------------------------ what they share */
-
   /** Returns false when the move is at another step. */
   async #step(move: LiveMove, from: MoveStep, to: MoveStep, packed?: Said<"packed">): Promise<boolean> {
     const { moves, now } = this.#ports;
@@ -198,7 +193,6 @@ export class Mover {
     this.#drop(record, words);
   }
 
-  /** Both ends continue as they were. */
   #drop({ moveId, crawlerId, otherCrawlerId }: CrawlerMoveRecord, words: string): void {
     if (!this.#live.delete(moveId)) return;
     const asks = { what: "failed", reason: words.slice(0, 500) } as const;

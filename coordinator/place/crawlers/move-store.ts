@@ -16,7 +16,6 @@ export function createMoveStore(pool: Pool) {
     async (arrivals: readonly Parameters<MoveStore["arrives"]>[0][]) => await haveNoMove(pool, arrivals),
   );
   return {
-    /** Notifies running coordinators. */
     ask: async (
       asked: { readonly name: string; readonly otherName: string },
       now: Date,
@@ -55,7 +54,6 @@ export function createMoveStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    /** Records progress in sent bytes. */
     async progressed(moveId: number, sentBytes: number, now: Date): Promise<void> {
       await pool.query(
         "update crawler_move set sent_bytes = $2, changed_at = $3 where move_id = $1 and step = 'sending'",

@@ -10,7 +10,6 @@ export interface SigningKeyRule {
   readonly maxAgeDays: number;
 }
 
-/** A crawler's announcement, and its publication period. */
 interface PublishedSigningKey {
   readonly publicKey: string;
   readonly announcedAt: Date;

@@ -47,7 +47,6 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const rememberedCrawlers = 20_000;
 
-/** Handles announcements for all sessions of a coordinator. */
 export class SigningKeyDesk {
   readonly #ports: SigningKeyPorts;
   readonly #counts = new LRUCache<CrawlerId, { count: number; readonly sinceMs: number }>({
@@ -58,7 +57,6 @@ export class SigningKeyDesk {
     this.#ports = ports;
   }
 
-  /** Returns the answer to send. */
   async take(
     crawlerId: CrawlerId,
     announced: SigningKeyAnnouncement,

@@ -33,7 +33,6 @@ interface KeyDutyPorts {
 }
 
 interface KeyDuties {
-  /** Starts the timers. */
   start(): void;
   /** Called when an operator may have revoked crawlers or asked for new keys. */
   review(): Promise<void>;
@@ -127,7 +126,6 @@ interface MoveDutyPorts {
    */
   readonly mayBegin: (crawlerId: CrawlerId) => boolean;
   readonly others: () => Promise<number>;
-  /** Reads the crawlers again. */
   readonly refresh: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly log: Log;
