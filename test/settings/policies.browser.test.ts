@@ -35,7 +35,7 @@ describe.skipIf(executable === null)("policies in a browser", { timeout: 90_000 
   });
 
   const preview = () => page.getByRole("button", { name: "Preview" });
-  const lambda = () => page.getByRole("textbox", { name: "λ, what a probe must save" });
+  const lambda = () => page.getByRole("textbox", { name: "Probe threshold (λ)" });
   const shortest = () => page.getByRole("textbox", { name: "Shortest interval" });
   const text = async (selector: string) => (await page.locator(selector).first().textContent())?.trim();
 

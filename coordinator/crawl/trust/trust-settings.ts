@@ -7,7 +7,7 @@ import { defaultSamplingRule } from "./page-sketch.ts";
 /** A share of crawlers' pages is also fetched by another crawler and compared. */
 export const trustSettings = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
-    title: "Cross-fetched",
+    title: "Double-checked share",
     basic: true,
     help: "The share of an established crawler's pages that another crawler fetches as well, for comparison; 0.05 is one in twenty.",
     unit: "of its pages",

@@ -21,7 +21,7 @@ export const delegationSettings = z.strictObject({
     replayed: true,
   }),
   lambdaMs: policy(z.number().min(0).max(1000).default(2), {
-    title: "λ, what a probe must save",
+    title: "Probe threshold (λ)",
     basic: true,
     help:
       "With the policy nearest, another crawler is probed as long as it is expected to save this " +
