@@ -107,11 +107,18 @@ describe("a subnet is badly served", () => {
   });
 
   it("where the nearest by prediction was not asked because its partner denies the range", () => {
-    // tokyo measured 200 ms too: as berlin and athens are equally far from it, only athens' 60 ms counts: 20 to 100 ms.
-    const pieces = [piece(1, 60, { crawlerId: asCrawlerId(3) })];
-    const far = farOf(pieces, { rtts: [measured(1, 1, 12)], denies: (crawlerId) => crawlerId === 1 });
+    // 10 ms from athens, which has left and was 40 ms from berlin: 30 to 50 ms from berlin.
+    const far = farOf([piece(1, 210, { crawlerId: asCrawlerId(3) })], {
+      crawlers: [berlin, tokyo],
+      rtts: [measured(1, 1, 10)],
+      denies: (crawlerId) => crawlerId === 2,
+    });
 
-    expect(far[0]).toMatchObject({ type: "denied", savesMs: 48 });
+    expect(far[0]).toMatchObject({
+      type: "denied",
+      savesMs: 170,
+      words: "berlin would reach it in about 40.0 ms, but its partner's list denies this range",
+    });
   });
 
   it("where others of its holder are nearer, with the age of its measurement", () => {
@@ -127,12 +134,15 @@ describe("a subnet is badly served", () => {
   });
 
   it("ordered by pages a day times the saving, and never for less than 10 ms", () => {
-    const pieces = [piece(1, 30, { pagesPerDay: 100 }), piece(2, 100, { pagesPerDay: 50 }), piece(3, 18)];
-    const rtts = [measured(1, 2, 10), measured(2, 2, 10), measured(3, 2, 10)];
+    const pieces = [piece(1, 30, { pagesPerDay: 100 }), piece(2, 100, { pagesPerDay: 50 }), piece(3, 19)];
+    const atTheLimit = piece(4, 20, { pagesPerDay: 100 });
+    const rtts = [measured(1, 2, 10), measured(2, 2, 10), measured(3, 2, 10), measured(4, 2, 10)];
 
-    expect(farOf(pieces, { rtts }).map(({ subnetId, savedMsPages }) => [subnetId, savedMsPages])).toEqual([
+    const far = farOf([...pieces, atTheLimit], { rtts });
+    expect(far.map(({ subnetId, savedMsPages }) => [subnetId, savedMsPages])).toEqual([
       [2, 4500],
       [1, 2000],
+      [4, 1000],
     ]);
   });
 });
