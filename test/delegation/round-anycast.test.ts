@@ -1,6 +1,6 @@
 /**
- * Rounds that meet an anycast range. Five crawlers: athens and rome, seoul and tokyo, boston. 5.1.1.7 answers
- * beside each group; 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens registered in America.
+ * Rounds of anycast ranges. Five crawlers: athens and rome, seoul and tokyo, boston. 5.1.1.7 answers beside each group;
+ * 5.1.2.7 is one machine in Athens, 5.1.3.7 one in Athens that is registered in America.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { AnycastRanges, watchedFleet } from "#coordinator/place/delegation/anycast";
@@ -64,7 +64,7 @@ const distances = [
 const answers = (...rttsMs: number[]): ReadonlyMap<CrawlerId, Answer> =>
   new Map(rttsMs.map((rttMs, index) => [crawlers[index]!, rttMs]));
 
-/** What a coordinator knows that is started now. */
+/** What a starting coordinator knows. */
 async function restart(): Promise<void> {
   state = await world.state();
   learnDistances(state, crawlers, distances);
@@ -72,14 +72,14 @@ async function restart(): Promise<void> {
 
 const round = async (subnetId: SubnetId) => await runRound(world, subnetId, { state, fleet, anycast });
 
-it("asks no more than the policy does where a fast answer comes from the country of the registration", async () => {
+it("asks only the policy's crawlers where a fast answer comes from the country of the registration", async () => {
   const found = await round(sites[1]!);
 
   expect(found).toMatchObject({ crawlerId: athens, rttMs: 3 });
   expect(fleet.asked).toHaveLength(1);
 });
 
-it("finds an anycast range with two probes more: one to check, one to confirm", async () => {
+it("finds an anycast range with two additional probes: one to check, one to confirm", async () => {
   const found = await round(sites[0]!);
 
   expect(found?.reason).toMatchObject({
@@ -94,7 +94,7 @@ it("finds an anycast range with two probes more: one to check, one to confirm", 
   );
 });
 
-it("gives it to the crawler with the most room of those that answered fast", async () => {
+it("gives it to the crawler with the most room among those that answered fast", async () => {
   // Athens and Boston have ten subnets each already, of the thousand pages a day that each may fetch.
   for (let number = 10; number < 30; number++) {
     const subnetId = await world.subnet(`5.1.${number}.0`, `5.1.${number}.255`);
@@ -124,19 +124,13 @@ it("is marked in the database, teaches nothing about its holder's place, and is 
   restored.restore(await world.delegations.anycastSubnets(), (subnetId) => state.placementOf(subnetId));
   expect(restored.has(sites[0]!)).toBe(true);
   expect(restored.ofHolder(state.placementOf(sites[3]!)?.holderKey ?? null, 0)).toBe(true);
-});
-
-it("checks a range at once whose holder has another that is anycast, wherever it is registered", async () => {
-  await round(sites[0]!);
+  // So another range of the holder is checked at once, wherever it is registered.
   await registeredIn(world, "GR", sites[3]!);
   await restart();
-
-  const found = await round(sites[3]!);
-
-  expect(found?.anycast).toBe(true);
+  expect((await round(sites[3]!))?.anycast).toBe(true);
 });
 
-it("checks a range of one machine that is registered abroad once, and its holder not again for a day", async () => {
+it("checks a single machine that is registered abroad once, and its holder at most once a day", async () => {
   const first = await round(sites[2]!);
   const askedFirst = fleet.asked.length;
   const again = await round(sites[2]!);
@@ -148,7 +142,7 @@ it("checks a range of one machine that is registered abroad once, and its holder
   expect(fleet.asked.length - askedFirst).toBe(1);
 });
 
-it("does not believe one crawler alone: something beside it may answer for everybody", async () => {
+it("does not believe one crawler alone, since something beside it may answer for everybody", async () => {
   // Tokyo sits behind a box that accepts every connection; the machine is in Athens.
   fleet = new TableFleet(crawlers, { "5.1.3.7": answers(3, 27, 280, 1, 121) });
   await registeredIn(world, "JP", sites[2]!);
@@ -161,7 +155,7 @@ it("does not believe one crawler alone: something beside it may answer for every
   expect(found?.reason).not.toMatchObject({ type: "anycast" });
 });
 
-it("finds a range that answers in two regions alone, by neighbours of both", async () => {
+it("finds a range that answers in only two regions by neighbours of both", async () => {
   fleet = new TableFleet(crawlers, { "5.1.1.7": answers(3, 26, 33, 4, 110) });
   const excluded = () => new Set([crawlers[4]!]);
   await registeredIn(world, "JP", sites[0]!);
@@ -173,7 +167,7 @@ it("finds a range that answers in two regions alone, by neighbours of both", asy
   expect(fleet.asked).toHaveLength(4);
 });
 
-it("takes the mark away when a later round finds one machine", async () => {
+it("removes the mark when a later round finds one machine", async () => {
   await round(sites[0]!);
   fleet = new TableFleet(crawlers, { "5.1.1.7": answers(3, 27, 280, 270, 121) });
 
@@ -184,7 +178,7 @@ it("takes the mark away when a later round finds one machine", async () => {
   expect(state.delegationOf(sites[0]!)).toMatchObject({ crawlerId: athens, measured: true });
 });
 
-it("is suspected when a probe for anything else contradicts, and not by answers that one machine gives", async () => {
+it("is suspected when any other probe contradicts, but not by answers that one machine can give", async () => {
   // Registered at home and never checked: Athens has both, as ordinary ranges.
   await registeredIn(world, "GR", sites[0]!);
   await restart();
@@ -209,7 +203,7 @@ it("is suspected when a probe for anything else contradicts, and not by answers 
   expect(found?.anycast).toBe(true);
 });
 
-/** What clouds and CDNs have in their own lists: `[source, range, region]`, a range everywhere without a region. */
+/** Entries of clouds' and CDNs' lists; a range without a region is everywhere. */
 type Listed = readonly (readonly [kind: PublishedKind, range: string, region: string | null])[];
 
 describe("a range on a cloud's list", () => {
@@ -220,7 +214,7 @@ describe("a range on a cloud's list", () => {
     await startAgain();
   };
 
-  /** As a coordinator that is started now: what it knows is in the database. */
+  /** What a starting coordinator reads from the database. */
   const startAgain = async () => {
     await restart();
     const builder = new PublishedRangesBuilder();
@@ -257,7 +251,7 @@ describe("a range on a cloud's list", () => {
     for (const subnetId of sites) await registeredIn(world, "GR", subnetId);
   });
 
-  it("is found to be anycast in its first round, although that stops at the first near answer", async () => {
+  it("is found to be anycast in its first round, although the policy stops at the first near answer", async () => {
     await lists(["cloudflare", "5.1.1.0/24", null]);
 
     const found = await round(sites[0]!);
@@ -282,7 +276,7 @@ describe("a range on a cloud's list", () => {
     expect(await round(subnetId)).toMatchObject({ anycast: true });
   });
 
-  it("costs two probes of crawlers far away where it is one place, once for its region, and says so", async () => {
+  it("costs two probes by far crawlers where it is one place, once per region, and says so", async () => {
     await lists(["aws", "5.1.2.0/23", "aws eu-south-1"]);
     const found = await round(sites[1]!);
 
@@ -299,7 +293,7 @@ describe("a range on a cloud's list", () => {
     expect(candidates().next()).toEqual([]);
   });
 
-  it("is looked at by itself within a wider one that is one place", async () => {
+  it("is checked separately within a wider range that is one place", async () => {
     await lists(["aws", "5.1.0.0/16", "aws eu-south-1"], ["google", "5.1.1.0/24", null]);
     await round(sites[1]!);
 
@@ -307,7 +301,7 @@ describe("a range on a cloud's list", () => {
     expect(await askedIn(async () => await round(sites[2]!))).toBe(1);
   });
 
-  it("is no region's that has nothing but anycast around it: other ranges of the holder do not count", async () => {
+  it("is clear although other ranges of its holder are anycast", async () => {
     await holds(world, "everywhere", sites[0]!, sites[1]!);
     await lists(["cloudflare", "5.1.1.0/24", null], ["aws", "5.1.2.0/24", "aws eu-south-1"]);
     await round(sites[0]!);
@@ -316,7 +310,7 @@ describe("a range on a cloud's list", () => {
     expect(await askedIn(async () => await round(sites[1]!))).toBe(1);
   });
 
-  it("needs no third crawler where its network publishes no place for it, and one where it does", async () => {
+  it("needs a third crawler only where its network publishes a place for it", async () => {
     const two = new TableFleet([athens, tokyo], { "5.1.1.7": answers(3, 9, 7, 4, 5) });
     await lists(["aws", "5.1.1.0/24", "aws eu-south-1"]);
     fleet = two;
@@ -329,7 +323,7 @@ describe("a range on a cloud's list", () => {
     expect(await round(sites[0]!)).toMatchObject({ anycast: true, reason: { confirmed: null } });
   });
 
-  it("is asked about again after a day where nobody far away got an answer", async () => {
+  it("is checked again after a day where no far crawler got an answer", async () => {
     fleet = new TableFleet(crawlers, { "5.1.2.7": new Map([[athens, 3]]) });
     await lists(["aws", "5.1.2.0/24", "aws eu-south-1"]);
     const at = async (hours: number) =>
@@ -342,7 +336,7 @@ describe("a range on a cloud's list", () => {
     expect(await askedIn(async () => await at(25))).toBe(3);
   });
 
-  it("gets a round once others have joined the crawler that had it alone, and no more than one a day", async () => {
+  it("gets a round when others join the crawler that had it alone, at most one a day", async () => {
     const alone = new TableFleet([athens], {});
     await lists(["cloudflare", "5.1.1.0/24", null], ["aws", "5.1.2.0/23", "aws eu-south-1"]);
     for (const subnetId of sites.slice(0, 3))
@@ -362,7 +356,7 @@ describe("a range on a cloud's list", () => {
     expect(turns.next()).toEqual([]);
   });
 
-  it("gets none while nobody is far enough away to tell", async () => {
+  it("gets none while no crawler is far enough away", async () => {
     await lists(["cloudflare", "5.1.1.0/24", null]);
     fleet = new TableFleet(crawlers.slice(0, 2), { "5.1.1.7": answers(3, 9, 7, 4, 5) });
     await round(sites[0]!);
@@ -373,7 +367,7 @@ describe("a range on a cloud's list", () => {
   });
 });
 
-it("gets a round where its crawler and the next best both measured it near, although they are far apart", async () => {
+it("gets a round where its crawler and the runner-up both measured it near, although they are far apart", async () => {
   await registeredIn(world, "GR", sites[0]!);
   await world.delegations.saveRound(roundOf(sites[0]!, eachMs([athens, 3], [tokyo, 4])));
   await world.delegations.saveRound(roundOf(sites[1]!, eachMs([athens, 3], [tokyo, 270])));

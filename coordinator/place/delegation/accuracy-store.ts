@@ -66,7 +66,6 @@ export function createAccuracyStore(pool: Pool) {
          order by 1`,
         [since, until],
       ),
-    /** Returns how many were removed. */
     forget: async (before: Date) =>
       (await pool.query("delete from accuracy_sample where sampled_at < $1", [before])).rowCount ?? 0,
   };

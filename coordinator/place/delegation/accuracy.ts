@@ -31,7 +31,6 @@ import type { DelegationStore } from "./store.ts";
 
 export interface SamplingPorts {
   readonly state: CoordinatorState;
-  /** Paced with all other probes. */
   readonly fleet: Fleet;
   readonly delegations: Pick<DelegationStore, "targetsFor">;
   readonly accuracy: Pick<AccuracyStore, "add" | "wasSampled">;
@@ -52,7 +51,6 @@ interface SamplingSettings {
 
 const hourMs = 3_600_000;
 
-/** Minimum days between samples of an address. */
 const restDays = 30;
 
 /** Subnets tried per sample, since one may have no host to probe or a recent sample. */

@@ -54,7 +54,6 @@ export interface AnycastView {
   readonly answers: readonly Omit<PlacedAnswer, "place">[];
   /** Every crawler that the round asked, whatever came of it. */
   readonly asked: ReadonlySet<CrawlerId>;
-  /** The subnet's registered country. */
   readonly country: string | null;
   /** Whether other ranges of its holder are anycast; false after a recent check, null when unknown. */
   readonly holder: boolean | null;
@@ -443,7 +442,6 @@ export function decidedByLoad({ evidence, confirmed, listed, byLoad }: AnycastRa
 /** Delegations examined per turn: with one turn a minute, a million take eight hours. */
 const lookedAt = 2000;
 
-/** Maximum rounds per turn. */
 const roundsPerTurn = 10;
 
 interface CandidatePorts {
@@ -461,7 +459,6 @@ export class AnycastCandidates {
     this.#ports = ports;
   }
 
-  /** The subnets that need a round in this turn. */
   next(): SubnetId[] {
     const { state, ranges, online, nowMs } = this.#ports;
     const crawlers = someOf(online());

@@ -201,7 +201,6 @@ export function placeOf(crawlerId: CrawlerId, state: CoordinatorState): Coordina
 // announces others so. Holders found clear are remembered for a while, so that ranges registered abroad are not
 // checked repeatedly. Loaded from the database at start.
 
-/** After this time a holder is checked again. */
 export const clearMs = 24 * 3_600_000;
 
 const mostClearHolders = 50_000;
@@ -228,7 +227,6 @@ export class AnycastRanges {
   /** Crawlers whose fast answers one machine cannot explain. */
   readonly #suspects = new LRUCache<SubnetId, Suspect>(growingTo(mostSuspects));
 
-  /** Loads the findings of earlier coordinators. */
   restore(
     subnetIds: readonly SubnetId[],
     placementOf: (subnetId: SubnetId) => Placement | null,
@@ -286,7 +284,6 @@ export class AnycastRanges {
     this.#clear.delete(holderKey);
   }
 
-  /** A later round found a single machine after all. */
   unmark(subnetId: SubnetId): void {
     const holderKey = this.#ranges.get(subnetId);
     this.#ranges.delete(subnetId);

@@ -26,7 +26,6 @@ export interface FinishedRound {
   readonly startedAt: Date;
   readonly decidedAt: Date;
   readonly probes: readonly RoundProbe[];
-  /** The method of the probes that were compared. */
   readonly method?: ProbeMethod;
   /** Null when no crawler could take it, so that the subnet waits for another try. */
   readonly crawlerId: CrawlerId | null;
@@ -59,7 +58,6 @@ export interface DelegationMove {
   readonly rttMs: number | null;
 }
 
-/** A subnet with waiting URLs and no delegation. */
 export interface WaitingSubnet {
   readonly subnetId: SubnetId;
   /** One of its URLs, whose resolved address is probed. */

@@ -22,7 +22,6 @@ import type { CoordinatorState } from "./state.ts";
 /** Refusals expire, because partners change their minds and announce it only with the next hello. */
 const refusalKeptMs = 6 * 3_600_000;
 
-/** Beyond this, the oldest refusals are forgotten. */
 const mostRefusals = 100_000;
 
 interface DenyList {

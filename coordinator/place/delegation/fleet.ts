@@ -9,7 +9,6 @@ export interface CandidateFleet {
   readonly candidates: readonly CrawlerId[];
   readonly indexOf: ReadonlyMap<CrawlerId, number>;
   readonly peerRtts: PeerMatrix;
-  /** The candidates' slots in `peerRtts`. */
   readonly peerSlots: Int32Array;
   /** The candidate's position by slot; −1, or beyond the end, for other crawlers. */
   readonly indexOfPeer: Int32Array;

@@ -224,7 +224,6 @@ export class OwnerCounts {
     this.#lists = lists;
   }
 
-  /** Adds one to the slot's count. */
   raise(key: PlaceKey, slot: number): void {
     this.#change(key, slot, this.#raised);
   }
@@ -364,7 +363,6 @@ export interface Prior {
    * choices were (test/bench/results/place-labels.md).
    */
   readonly unfamiliarity: number;
-  /** Published places with other known subnets. */
   readonly published?: readonly KnownPlace[];
 }
 

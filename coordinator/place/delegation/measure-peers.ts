@@ -28,7 +28,6 @@ import type { CoordinatorState } from "./state.ts";
 const peerTurnMs = 60_000;
 const turnsPerRefresh = peerRefreshMs / peerTurnMs;
 
-/** Turn interval of a large fleet. */
 const largeTurnMs = 2000;
 
 /** Measurements per second in a large fleet: those of 10,000 newcomers take ten minutes. */
@@ -75,7 +74,6 @@ export class PeerTurns {
     this.#ports = ports;
   }
 
-  /** Delay until the next turn, in ms. */
   get everyMs(): number {
     return this.#isLarge ? largeTurnMs : peerTurnMs;
   }
@@ -190,7 +188,6 @@ export class PeerTurns {
   }
 }
 
-/** Parsed once per record. */
 const addresses = new WeakMap<CrawlerRecord, string | null>();
 
 // Decides when a new fleet may run its first probe rounds. The first delegations steer all later ones, so rounds wait,
@@ -201,7 +198,6 @@ interface SettlingSettings {
   readonly settleMs: number;
 }
 
-/** Share of crawler pairs that must be measured. */
 const enoughCoverage = 0.9;
 
 export class FleetSettling {
@@ -217,7 +213,6 @@ export class FleetSettling {
     return this.#settled;
   }
 
-  /** Once settled, always settled. */
   isSettled(online: readonly CrawlerId[], state: CoordinatorState, nowMs: number): boolean {
     if (this.#settled) return true;
     if (online.length === 0) return false;
@@ -234,7 +229,6 @@ export class FleetSettling {
 
 type PeerReport = Extract<CrawlerMessage, { type: "crawler:peer-rtts" }>;
 
-/** Keeps `measured` outcomes of other crawlers. */
 export function measuredPeers(from: CrawlerId, report: PeerReport): PeerRtt[] {
   return report.peers.flatMap(({ crawlerId, outcome }) =>
     outcome.type === "measured" && crawlerId !== from

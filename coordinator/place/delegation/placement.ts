@@ -79,7 +79,6 @@ export function placementOf(
   };
 }
 
-/** Only words that name a single place. */
 function publishedPlaces(words: readonly PublishedWord[]): readonly PublishedPlace[] {
   return words.flatMap(({ list, place }) => (place === null ? [] : { source: list.source, place }));
 }

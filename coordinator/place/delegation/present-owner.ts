@@ -40,7 +40,6 @@ export const isLate = (outcome: ProbeOutcome): boolean =>
 const leastOf = (outcome: ProbeOutcome): number =>
   outcome.type === "measured" ? Math.max(0, outcome.rttMs - (outcome.lateMs ?? 0)) : 0;
 
-/** Crawlers that a round asks again. */
 const mostAskedAgain = 2;
 
 /** Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than the chosen one. */

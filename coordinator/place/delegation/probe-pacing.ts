@@ -40,7 +40,6 @@ interface Waiting extends ProbeErrand {
 }
 
 interface Line {
-  /** Oldest first. */
   readonly waiting: Waiting[];
   readonly starts: StartWindow;
   readonly targets: Map<string, StartWindow>;
@@ -146,7 +145,6 @@ export class ProbeBudget {
     this.#setAlarm(round.soonestMs);
   }
 
-  /** Tries each line's head once, oldest first. */
   #oneEach(nowMs: number): { readonly started: number; readonly soonestMs: number } {
     let started = 0;
     let soonestMs = Number.POSITIVE_INFINITY;

@@ -124,7 +124,6 @@ function isOwnerAway({ before, cause, ports }: LiveRound): boolean {
 
 interface Ending {
   readonly ending: Decided;
-  /** Whether later rounds may learn from its answers. */
   readonly teaches: boolean;
   readonly notAnycast: NotAnycast | null;
 }
@@ -342,7 +341,6 @@ export class FirstFetches {
     this.#waitMs = waitMs;
   }
 
-  /** Waiting rounds, which use no resources. */
   get waiting(): number {
     return this.#awaited.size;
   }

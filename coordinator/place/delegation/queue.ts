@@ -108,7 +108,6 @@ export class DelegationQueue {
     return filled;
   }
 
-  /** Resolves when no round is under way. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
@@ -284,7 +283,6 @@ export class RestingSubnets {
     this.#rests.set(subnetId, { untilMs: nowMs + waitMs, times: times + 1 });
   }
 
-  /** It was decided after all. */
   forget(subnetId: SubnetId): void {
     this.#rests.delete(subnetId);
   }

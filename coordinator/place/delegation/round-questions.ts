@@ -105,7 +105,6 @@ export class RoundQuestions {
     return this.#probes;
   }
 
-  /** The compared method. */
   get method(): ProbeMethod {
     return this.#method;
   }
@@ -162,7 +161,6 @@ export class RoundQuestions {
     learnFromRound(this.#round);
   }
 
-  /** The record of the round, to be stored. */
   finished(cause: FinishedRound["cause"], startedAt: Date, ending: Decided): Omit<FinishedRound, "subnetId"> {
     const { policy, parameters, target } = this.#opening;
     return {

@@ -116,7 +116,6 @@ export function delegating(
       });
       timekeeper.every(delegateBySetsDuty, everyMs, bySets.pass);
     },
-    /** Abandons running rounds and starts no more. */
     close: () => {
       isStopping = true;
       ended = queue.stop();
@@ -130,7 +129,6 @@ export function delegating(
 
 type FinerDutyPorts = DelegateHostsPorts & { readonly finer: FinerDelegationStore };
 
-/** `portsNow` returns the current round settings. */
 function finerDuties(
   portsNow: () => Omit<FinerDutyPorts, "names">,
   config: { readonly departureSeconds: number },
@@ -232,7 +230,6 @@ export function startProbing(ports: ProbingPorts, config: { readonly probe: Prob
       const owned = subnetIds.filter((subnetId) => state.ownerOf(subnetId) === batch.crawlerId);
       ports.request(owned, "denied");
     },
-    /** Stops pacing. */
     close: () => budget.close(),
   };
 }
@@ -252,7 +249,6 @@ const retryUnmeasuredMs = 10_000;
 /** One from which nothing was learned rests this long, and longer every time. */
 const unmeasuredRestMs = 300_000;
 
-/** How often delegations are examined for anycast. */
 const lookForAnycastMs = 60_000;
 
 /** Old decisions probed again per minute: 43,200 a day. */
@@ -354,7 +350,6 @@ export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSe
 // Periodic work of domain sets: hosts that their subnet's crawler may not have go to the nearest that may, and hosts'
 // languages are updated from their pages.
 
-/** The name by which other code advances the duty. */
 const delegateBySetsDuty = "delegate-by-domain-sets";
 
 const everyMs = 5000;

@@ -28,7 +28,6 @@ export class CoordinatorState {
   readonly #learnedRtts = new Map<ProbeMethod, LearnedRtts>();
   #delegations = new DelegationTable();
   #crawlers: readonly CrawlerRecord[] = [];
-  /** Positions in the list of crawlers. */
   #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
   readonly #fleets = new RecentFleets();
   readonly #watchers = new Set<StateWatcher>();
@@ -59,7 +58,6 @@ export class CoordinatorState {
     return this.#delegations;
   }
 
-  /** Returns a function that stops watching. */
   watch(watcher: StateWatcher): () => void {
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
@@ -75,7 +73,6 @@ export class CoordinatorState {
     this.#published = published;
   }
 
-  /** Number of ranges with a published location. */
   get publishedRanges(): number {
     return this.#published.count;
   }
@@ -93,7 +90,6 @@ export class CoordinatorState {
     this.#crawlerAt = new Map(crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
   }
 
-  /** Updates or adds some crawlers. */
   putCrawlers(changed: readonly CrawlerRecord[]): void {
     if (changed.length === 0) return;
     this.#forgetOldPlaces(changed);
@@ -193,7 +189,6 @@ export class CoordinatorState {
     return this.#delegations.subnetsOf(crawlerId);
   }
 
-  /** Avoids listing them. */
   subnetCountOf(crawlerId: CrawlerId): number {
     return this.#delegations.countOf(crawlerId);
   }
@@ -242,7 +237,6 @@ const crawlersLookedAt = 500;
 const kept = 8;
 
 class RecentFleets {
-  /** Latest first. */
   readonly #recent: { readonly crawlerIds: readonly CrawlerId[]; readonly fleet: CandidateFleet }[] = [];
 
   /** The fleet of these candidates in this order, built unless it is cached. */

@@ -115,7 +115,6 @@ export function createDelegationStore(
         const { rowCount } = await client.query(insertProvisional, [subnetId, crawlerId, now]);
         return rowCount === 1;
       }),
-    /** Subnets found to be anycast. */
     anycastSubnets: async () =>
       await subnetsIn("select subnet_id from delegation where anycast order by subnet_id"),
     /** Listed places that rounds found not to be anycast. */
@@ -299,7 +298,6 @@ interface OwnSubnet {
   readonly now: Date;
 }
 
-/** Whether each was free. */
 async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ subnet_id: number; crawler_id: number }>(
     `with added as (

@@ -96,14 +96,12 @@ export class PeerMatrix {
     return this.#slots;
   }
 
-  /** Entries of all rows; a known pair has two. */
   get entries(): number {
     let entries = 0;
     for (const row of this.#rows) entries += row.length;
     return entries;
   }
 
-  /** Size of the rows in bytes. */
   get bytes(): number {
     const { counts, slots, rttsMs } = this.#nearest;
     let bytes = this.#scratch.byteLength + counts.byteLength + slots.byteLength + rttsMs.byteLength;
@@ -203,7 +201,6 @@ export class PeerMatrix {
     return rttsMs;
   }
 
-  /** Visits slots with a known RTT in ascending order. */
   eachKnown(slot: number, visit: (peer: number, rttMs: number) => void): void {
     const row = this.#rows[slot];
     if (row === undefined) return;
@@ -266,7 +263,6 @@ export class PeerMatrix {
     return at < 0 ? Number.NaN : row!.ownMs[at]!;
   }
 
-  /** Number of slots with a known RTT. */
   knownOf(slot: number): number {
     return this.#rows[slot]?.known ?? 0;
   }

@@ -96,7 +96,6 @@ export function landmarksOf(online: readonly CrawlerId[]): CrawlerId[] {
 
 export interface PeerTurn {
   readonly matrix: PeerMatrix;
-  /** Crawlers that can be measured now. */
   readonly online: readonly CrawlerId[];
   readonly landmarks: readonly CrawlerId[];
   readonly nowMs: number;

@@ -84,7 +84,6 @@ export class RttTable {
     return this.crawlerIds.push(crawlerId) - 1;
   }
 
-  /** Adds a row and returns its index. */
   add({
     crawlerId,
     rttMs,

@@ -57,7 +57,6 @@ export interface PublishedWord {
 /** The rows of one family, in the order of the drawing above. */
 export interface PublishedFamily {
   readonly columns: RangeColumns;
-  /** Index into the lists. */
   readonly lists: Int32Array;
   /** Index into the texts; 0 for no place. */
   readonly places: Int32Array;
@@ -174,7 +173,6 @@ export class PublishedRanges {
   }
 }
 
-/** Number of rows sorted before or equal to the requested range. */
 function rowsUpTo({ first, last, words, count }: RangeColumns, asked: RangeColumns): number {
   let low = 0;
   let high = count;

@@ -23,7 +23,6 @@ interface ListRow extends PublishedList {
   readonly listId: number;
 }
 
-/** Sorted by number. */
 async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow[]> {
   const { rows } = await on.query<ListRow>(
     `select l.list_id as "listId", l.source, l.kind, l.is_named_by_objects as "isNamedByObjects",
@@ -96,7 +95,6 @@ export async function readRangesOf(
 
 const textOf = (row: CopiedRow, column: number) => (row.isNull(column) ? null : row.text(column));
 
-/** Maximum number of smaller ranges read within the request; with more, they are ignored. */
 const mostInside = 5000;
 
 interface SaidRow extends ListRow {

@@ -112,7 +112,6 @@ export function nonUnaryPlaceOfIpv6(table: RangeTable, address: bigint): number 
   return answer === searched ? nonUnary(table, searchIpv6(table, slot)) : answer;
 }
 
-/** Also writes the key. */
 function slotOfIpv6(table: RangeTable, address: bigint): number {
   scratch.setBigUint64(0, address >> 64n);
   scratch.setBigUint64(8, address);

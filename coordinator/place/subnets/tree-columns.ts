@@ -21,7 +21,6 @@ export interface TreeColumns {
   readonly holderIds: Int32Array;
   /** Country and registry, packed as in `subnet.ts`. */
   readonly labels: Uint16Array;
-  /** Index into `names`. */
   readonly nameIds: Int32Array;
   readonly names: TextPool;
 }
@@ -51,7 +50,6 @@ export function layOutColumns(rows: SubnetRows): TreeColumns {
 }
 
 interface NestedRanges {
-  /** Sorted by place. */
   readonly columns: RangeColumns;
   /** The arrival index of each place's range. */
   readonly arrivedAt: Int32Array;

@@ -1,4 +1,4 @@
-/** GeoDNS told from rotation, by what vantage points were told one after the other. */
+/** GeoDNS is distinguished from rotation by the vantage points' successive answers. */
 import { expect, it } from "vitest";
 import { type AnswerArea, placeVerdict } from "#coordinator/place/delegation/overrides/hosts";
 import { asHolderId, asSubnetId } from "#core/ids";
@@ -9,7 +9,7 @@ const area = (subnet: number, holder: number | null = subnet): AnswerArea => ({
   subnetId: asSubnetId(subnet),
   holderId: holder === null ? null : asHolderId(holder),
 });
-/** A vantage point that was told so many times of the same areas. */
+/** A vantage point that repeats its answer. */
 const steady = (times: number, ...areas: AnswerArea[]) => ({
   answers: Array.from({ length: times }, () => areas),
 });
@@ -24,7 +24,7 @@ const moved = told([area(1)], [area(1)], [area(2)], [area(2)]);
 
 it.each<[string, Parameters<typeof placeVerdict>[0], ReturnType<typeof placeVerdict>]>([
   [
-    "differs where two points are told of different places, five times each",
+    "differs where two vantage points get different places, five times each",
     [steady(5, area(1)), steady(5, area(2))],
     "differs",
   ],
@@ -38,30 +38,22 @@ it.each<[string, Parameters<typeof placeVerdict>[0], ReturnType<typeof placeVerd
     [several, ...Array.from({ length: 3 }, () => steady(3, area(8), area(9)))],
     "differs",
   ],
+  ["is unclear after four answers each", [steady(4, area(1)), steady(4, area(2))], "unclear"],
+  ["is unclear with one vantage point", [steady(20, area(1))], "unclear"],
+  ["is unclear with two of which one was heard once", [steady(20, area(1)), steady(1, area(2))], "unclear"],
   [
-    "is not certain yet while each was heard four times only",
-    [steady(4, area(1)), steady(4, area(2))],
-    "unclear",
-  ],
-  ["is unclear to one vantage point", [steady(20, area(1))], "unclear"],
-  ["is unclear to two of which one was heard once", [steady(20, area(1)), steady(1, area(2))], "unclear"],
-  [
-    "needs more when all addresses are of one holder",
+    "needs more answers when all addresses have one holder",
     [steady(5, area(1, 7)), steady(5, area(2, 7))],
     "unclear",
   ],
   [
-    "differs within one holder after twice as much",
+    "differs within one holder after twice as many",
     [steady(9, area(1, 7)), steady(9, area(2, 7))],
     "differs",
   ],
+  ["differs where holders are unknown", [steady(5, area(1, null)), steady(5, area(2, null))], "differs"],
   [
-    "takes unknown holders for different ones",
-    [steady(5, area(1, null)), steady(5, area(2, null))],
-    "differs",
-  ],
-  [
-    "is the same for one answer set in every order",
+    "is the same for one set of answers in any order",
     [told([...both], [...turned], [...both]), told([...turned], [...both], [...turned])],
     "same",
   ],
@@ -71,12 +63,12 @@ it.each<[string, Parameters<typeof placeVerdict>[0], ReturnType<typeof placeVerd
     [told([area(1)], [area(2)], [area(1)], [area(2)]), steady(3, area(3))],
     "rotates",
   ],
-  ["is the same for a name that moved once, for all", [moved, moved, moved], "same"],
+  ["is the same after a move that all vantage points saw", [moved, moved, moved], "same"],
 ])("a name %s", (_, vantages, verdict) => {
   expect(placeVerdict(vantages)).toBe(verdict);
 });
 
-it.each([2, 3, 5, 10, 30])("differs hardly ever, by answers drawn from %i places", (places) => {
+it.each([2, 3, 5, 10, 30])("hardly ever seems to differ when answers are drawn from %i places", (places) => {
   const random = seededRandom(places);
   const draw = () => [area(Math.floor(random() * places))];
   let mistaken = 0;

@@ -1,4 +1,4 @@
-/** Crawlers that are gone or drained: what they have besides whole subnets goes to others. */
+/** Departed and drained crawlers pass on their hosts and parts; and rounds for these ask no crawler whose partner denies the target. */
 import { beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import { reviewTimes } from "#coordinator/place/delegation/overrides/override";
@@ -7,9 +7,11 @@ import {
   type FinerDelegationStore,
 } from "#coordinator/place/delegation/overrides/override-store";
 import { replaceFiner } from "#coordinator/place/delegation/overrides/review";
+import { finerRound } from "#coordinator/place/delegation/overrides/round";
 import type { CrawlerId } from "#core/ids";
-import { flowWorld } from "../../support/flow-world.ts";
+import { flowWorld, TableFleet } from "../../support/flow-world.ts";
 import { noon, roundOf, secondsAfterNoon } from "../../support/store-world.ts";
+import { finerWorld } from "./override-world.ts";
 
 const world = flowWorld();
 let finer: FinerDelegationStore;
@@ -37,12 +39,12 @@ const drained = async () => await world.crawlers.drain("near", noon);
 const others = ["owner", "third"] as const;
 
 it.each<[string, () => Promise<unknown>, number, readonly Name[], Name | null, Name | null]>([
-  ["stays while its crawler may still come back", left, 119, others, null, "near"],
-  ["goes to the next best by the latest round after long enough", left, 121, others, null, "third"],
+  ["stays while its crawler may return", left, 119, others, null, "near"],
+  ["goes to the next best of its latest round after the departure time", left, 121, others, null, "third"],
   ["goes at once when its crawler is drained", drained, 1, ["owner", "near", "third"], null, "third"],
-  ["goes to the subnet's crawler where the next best may not have it", left, 121, others, "third", "owner"],
-  ["goes with its subnet again where nobody who is near may have it", left, 121, ["third"], "third", null],
-  ["waits while nobody is there to take it", left, 121, [], null, "near"],
+  ["goes to the subnet's crawler where the next best is denied it", left, 121, others, "third", "owner"],
+  ["returns to its subnet where no near crawler is allowed it", left, 121, ["third"], "third", null],
+  ["waits while no crawler can take it", left, 121, [], null, "near"],
 ])("a part of a crawler that leaves %s", async (_, leave, seconds, online, denying, then) => {
   await leave();
   const denied = new DeniedTargets();
@@ -58,4 +60,28 @@ it.each<[string, () => Promise<unknown>, number, readonly Name[], Name | null, N
   expect(moved).toBe(then === null || then === "near" ? 0 : 1);
   const [part] = await world.rows<{ crawler_id: number }>("select crawler_id from finer_delegation");
   expect(part?.crawler_id).toBe(then === null ? undefined : ids[then]);
+});
+
+it("a round asks no crawler whose partner denies the target, not even one to compare with", async () => {
+  const { owner, near, third } = ids;
+  const west = await world.arrived("west");
+  const crawlers = [owner, near, third, west];
+  const address = "5.1.1.7";
+  const answers = new Map(crawlers.map((crawlerId, at) => [crawlerId, 10 + at] as const));
+  const fleet = new TableFleet(crawlers, { [address]: answers });
+  const state = await world.state();
+  const withinSubnetId = state.subnetOf(address)!;
+  const denied = new DeniedTargets();
+  denied.noteRefusal(owner, withinSubnetId, noon.getTime());
+  denied.setList(near, { networks: ["5.1.1.0/24"], domains: [] });
+  const target = { url: "http://s1.example/", host: "s1.example", address };
+  const { ports } = await finerWorld(world);
+
+  const outcome = await finerRound(
+    { target, withinSubnetId, cause: "measures-apart", first: [owner] },
+    { ...(await ports(fleet)), denied },
+  );
+
+  expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([third, west]);
+  expect(outcome?.decision?.crawlerId).toBe(third);
 });

@@ -22,7 +22,6 @@ import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateBySetsPorts extends FinerRoundPorts {
   readonly misplacedHosts: MisplacedHostStore;
-  /** Requests new rounds for whole subnets. */
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   /** The crawler's domain sets combined with the coordinator's. */
   readonly partitionOf: (crawlerId: CrawlerId) => Partition;
@@ -180,7 +179,6 @@ export function heldBySomebody(
   return distinctPartitions(fleet.online().map(partitionsOfFleet(state, config)));
 }
 
-/** Keeps the first of each, in order. */
 function distinctPartitions(partitions: readonly Partition[]): Partition[] {
   return [...new Map(partitions.map((partition) => [keyOf(partition), partition])).values()];
 }
@@ -198,7 +196,6 @@ function keyOf(partition: Partition): string {
 /** Hosts of known language checked again per pass when no set depends on it. */
 const lookedAtAgain = 20;
 
-/** Further hosts wait for their next page. */
 const mostNoted = 20_000;
 
 export class HostLanguages {

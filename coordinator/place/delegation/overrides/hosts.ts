@@ -23,10 +23,8 @@ export interface DelegateHostsPorts extends FinerRoundPorts {
   readonly names: NameWatch;
 }
 
-/** Suspected hosts resolved per pass. */
 const suspectsPerPass = 4;
 
-/** Hosts checked from far away per pass. */
 const looksPerPass = 2;
 
 /** Minimum time between two look-ups, unless the TTL is longer. */
@@ -217,7 +215,6 @@ const maxNoted = 5000;
 
 const maxSuspects = 1000;
 
-/** Answers kept per vantage point. */
 const maxAnswers = 12;
 
 /** How long a name found not to be GeoDNS is left alone. */
@@ -264,7 +261,6 @@ export class NameWatch {
     return noted;
   }
 
-  /** True at most once a week per host. */
   mayLook(host: HostHash, nowMs: number): boolean {
     if ((this.#lookedUntilMs.get(host) ?? nowMs) > nowMs) return false;
     this.#lookedUntilMs.set(host, nowMs + lookedMs);

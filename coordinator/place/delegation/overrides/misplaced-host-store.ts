@@ -114,7 +114,6 @@ export function createMisplacedHostStore(pool: Pool) {
       };
       return await inTransaction(pool, async (client) => await endFiner(client, ended, now));
     },
-    /** Whether any host is delegated by its set. */
     hasDelegated: async () =>
       (await pool.query("select from finer_delegation where cause = 'domain-set' limit 1")).rowCount === 1,
   };

@@ -44,7 +44,6 @@ export function createFinerDelegationStore(pool: Pool) {
      */
     setParts: async (leaf: SplitLeaf, times: ReviewTimes) =>
       await write(async (client) => await setParts(client, leaf, times)),
-    /** Due reviews, longest due first. */
     dueForReview: async (limit: number, now: Date) =>
       await finerIn(pool, "f.review_at <= $1 order by f.review_at, f.finer_id limit $2", [now, limit]),
     /** Records a review that confirmed or changed the crawler; a null decision only postpones the next one. */
@@ -80,7 +79,6 @@ export function createFinerDelegationStore(pool: Pool) {
       const ended = { where: "f.finer_id = $1", values: [finerId], reason };
       await write(async (client) => await endFiner(client, ended, now));
     },
-    /** Crawlers that have any. */
     crawlers: async (): Promise<CrawlerId[]> => {
       const text = "select distinct crawler_id from finer_delegation order by crawler_id";
       return (await pool.query<{ crawler_id: CrawlerId }>(text)).rows.map((row) => row.crawler_id);

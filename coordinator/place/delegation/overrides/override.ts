@@ -26,7 +26,6 @@ export interface FinerDelegation extends FinerDecision {
   readonly subnetId: SubnetId;
   /** The subnet's current crawler, or null. */
   readonly subnetCrawlerId: CrawlerId | null;
-  /** The target of its latest round. */
   readonly target: ProbedTarget;
 }
 
@@ -74,19 +73,16 @@ export interface HostPlace {
   /** The coordinator's resolved addresses, first one first. */
   readonly addresses: readonly string[];
   readonly subnetId: SubnetId;
-  /** True when it is already delegated by itself. */
   readonly byItself: boolean;
 }
 
 export interface ReviewTimes {
   readonly now: Date;
-  /** When it is to be probed again. */
   readonly reviewAt: Date;
 }
 
 const reviewEveryMs = 6 * 3_600_000;
 
-/** When a decision made now is reviewed. */
 export function reviewTimes(now: Date): ReviewTimes {
   return { now, reviewAt: new Date(now.getTime() + reviewEveryMs) };
 }

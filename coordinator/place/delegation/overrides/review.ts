@@ -120,7 +120,6 @@ interface ReplaceFinerPorts {
   /** Nobody denies anything when omitted. */
   readonly denied?: DeniedTargets;
   readonly state: CoordinatorState;
-  /** Crawlers that can take something now. */
   readonly online: () => readonly CrawlerId[];
 }
 
@@ -145,7 +144,6 @@ export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTim
   return moved;
 }
 
-/** A review is never postponed for longer. */
 const anyReviewMs = 366 * 86_400_000;
 
 /** Reads nothing while nobody denies anything. Returns how many moved to another crawler. */

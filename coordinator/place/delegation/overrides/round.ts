@@ -23,7 +23,6 @@ import type { FinerDelegationStore } from "./override-store.ts";
 
 export interface FinerRoundPorts extends AskingPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound">;
-  /** Crawlers that get nothing new now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
   readonly settings: RoundSettings;
   readonly onDecided: (round: FinerRound) => void;
@@ -52,7 +51,6 @@ export interface FinerOutcome {
   readonly seen: readonly SeenAnswer[];
 }
 
-/** Maximum crawlers that measure a host by name. */
 const mostByName = 12;
 
 /** Runs and stores the round; returns null when the address may not be probed, the subnet is gone or we stop. */

@@ -36,7 +36,6 @@ interface SplitLeavesPorts extends FinerRoundPorts {
 
 /** A crawler takes a part when it is nearer by more than this, in ms. */
 const splitGainMs = 5;
-/** Leaves per pass, and addresses probed per leaf. */
 const leavesPerPass = 4;
 const probesPerLeaf = 4;
 /** How long a probed leaf rests, whatever the result. */
@@ -210,7 +209,6 @@ function plannedPart({ range, crawlerId, addresses }: LeafPart<Judged>, ports: S
 /** Total addresses, of recently fetched leaves. */
 const maxAddresses = 50_000;
 const maxAddressesPerLeaf = 64;
-/** Latest times kept per address. */
 const maxTimes = 8;
 /** Changed leaves that wait for a pass; further ones are noted at their next fetch. */
 const maxTouched = 10_000;

@@ -28,7 +28,6 @@ export interface LeafPart<Judged extends JudgedAddress = JudgedAddress> {
   /** An aligned block of the leaf, except at the ends of an unaligned leaf. */
   readonly range: IpRange;
   readonly crawlerId: CrawlerId;
-  /** The addresses that made it a part, in order. */
   readonly addresses: readonly Judged[];
 }
 

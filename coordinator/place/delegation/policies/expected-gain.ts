@@ -13,11 +13,9 @@ import { listedAsNearest } from "./learned-rtts.ts";
 import { type ObservedProbe, trustInTriangle } from "./round.ts";
 import { besideMs, type RttMixture } from "./rtt-mixture.ts";
 
-/** A round after its answers so far. */
 interface Outlook {
   readonly mixture: RttMixture;
   readonly probes: readonly ObservedProbe[];
-  /** The candidate with the best answer. */
   readonly best: number;
   readonly bestMs: number;
 }
@@ -54,7 +52,6 @@ const fitted = {
   fleet: 0.231,
 } as const;
 
-/** Computed once per state. */
 export function expectedGains(outlook: Outlook): ExpectedGains {
   const { mixture } = outlook;
   mixture.follow(outlook.probes);
@@ -251,7 +248,6 @@ const logOfMantissa = Float64Array.from({ length: 2 ** mantissaBits }, (_, at) =
 const asNumber = new Float64Array(1);
 const asBits = new Int32Array(asNumber.buffer);
 
-/** Expects a normal number above 0. */
 function roughLog(value: number): number {
   asNumber[0] = value;
   const bits = asBits[1]!;

@@ -22,13 +22,10 @@ const mostKept = 32;
 /** Latest subnets kept per holder, neighbourhood or published place. */
 const keptAlike = 4;
 
-/** Limit per kind of key. */
 const mostKeysAlike = 4000;
 
 export class LearnedRtts {
-  /** Tracks whether rounds gained what was expected. */
   readonly calibration = new GainCalibration();
-  /** Tracks whether subnets are where sources say. */
   readonly sources = new SourceTrust();
   readonly vectors = new VectorTable();
   readonly #slots = new Map<CrawlerId, number>();
@@ -126,7 +123,6 @@ export class LearnedRtts {
     }
   }
 
-  /** Drops the oldest key when full. */
   #keepAlike(lists: Map<PlaceKey, number[]>, key: PlaceKey, row: number): void {
     const list = lists.get(key);
     if (list?.includes(row)) return;
@@ -160,7 +156,6 @@ export interface FleetSlots {
 // Corrects the expected savings by what probes actually saved in this fleet: with fewer surprises than estimated,
 // gains are scaled down and rounds end sooner; with more, they continue longer.
 
-/** A probe made because of an expected saving. */
 interface ProbedGain {
   readonly expectedMs: number;
   /** The former best answer less its own; 0 when it was no better. */
@@ -249,13 +244,10 @@ export const mostEntries = 96;
 
 /** Crawlers listed as nearest; farther ones cannot be the nearest. */
 export const listedAsNearest = 24;
-/** Crawlers listed as having measured it. */
 const listedAsMeasured = 24;
 
-/** Stands for no entry. */
 const none = -1;
 
-/** RTTs of a subnet by the crawlers' slots. */
 export interface RttEntries {
   readonly slots: ArrayLike<number>;
   /** Measured or expected RTT in ms. */
@@ -270,7 +262,6 @@ interface PlaceNumbers {
   readonly parent: number;
   readonly grandparent: number;
   readonly country: number;
-  /** Published places. */
   readonly published: readonly number[];
 }
 
@@ -294,7 +285,6 @@ export class VectorTable {
   readonly #free: number[] = [];
   #rows = 0;
 
-  /** Vectors in use. */
   get size(): number {
     return this.#rows - this.#free.length;
   }
@@ -314,7 +304,6 @@ export class VectorTable {
     this.#references[row]! += 1;
   }
 
-  /** Releases a hold; the last one frees the row. */
   release(row: number): void {
     this.#references[row]! -= 1;
     if (this.#references[row]! > 0) return;
@@ -393,7 +382,6 @@ export class VectorTable {
   }
 }
 
-/** A short list of places per row. */
 class PlaceLists {
   readonly most: number;
   counts = new Uint8Array(0);
@@ -433,7 +421,6 @@ interface LikenessWeights {
   readonly holder: number;
   readonly neighbourhood: number;
   readonly country: number;
-  /** In the order of the published places. */
   readonly published: readonly number[];
 }
 

@@ -170,11 +170,9 @@ interface WonReport {
   /** Measurements of all others; failed ones are absent. */
   readonly others: readonly Report[];
   readonly fleet: CandidateFleet;
-  /** Witnesses already asked about the winner. */
   readonly looks: number;
   /** Uniform in [0, 1); it makes the choice among the nearest unpredictable. */
   readonly draw: number;
-  /** Crawlers that may still be asked. */
   readonly mayAsk: (crawlerId: CrawlerId) => boolean;
   /** The crawler that the round would ask next without the winner, or null. */
   readonly nextWithoutIt: () => CrawlerId | null;

@@ -6,12 +6,10 @@
 import { z } from "zod";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 
-/** Maximum crawlers named in a reason. */
 export const maxNamedCrawlers = 24;
 
 /** Maximum ruled-out crawlers named, the closest first. */
 export const maxNamedRuledOut = 8;
-/** Maximum published places named. */
 export const maxNamedPlaces = 4;
 
 const crawlerId = z

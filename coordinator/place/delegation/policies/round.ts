@@ -20,7 +20,6 @@ import {
   type Verdict,
 } from "./reason.ts";
 
-/** Operator settings; each policy reads its own. */
 export interface PolicyParameters {
   /** ipmicra: an answer below this is good enough (paper section 4.2). */
   readonly thresholdMs: number;
@@ -94,7 +93,6 @@ export interface Decision {
 export interface DelegationPolicy<State extends RoundState> {
   /** Used in settings, commands and stored rounds. */
   readonly name: string;
-  /** Describes the policy to operators. */
   readonly words: string;
   /** True when concurrent rounds know less than consecutive ones. */
   readonly usesEarlierRounds: boolean;

@@ -49,7 +49,6 @@ const leastKept = 1e-4;
 /** Tolerance of an answer for a target beside a candidate; it grows with the path. */
 export const fitScale = { ms: 5, perMs: 0.3 };
 
-/** RTT of a target beside a crawler. */
 export const besideMs = 1;
 
 /** Below this, weights are scaled up again. */
@@ -61,7 +60,6 @@ export class RttMixture {
   readonly learned: LearnedRtts;
   /** Belief from the tree that each candidate is the nearest, before any answer and without `floor`. */
   readonly shares: Float64Array;
-  /** Minimum belief in every candidate. */
   readonly floor: number;
   /** The candidates' weights as places; 0 for those outside the list. */
   readonly weights: Float64Array;
@@ -117,7 +115,6 @@ export class RttMixture {
     this.#begin();
   }
 
-  /** True when it uses a short list. */
   get isPart(): boolean {
     return this.#firstMembers.length < this.weights.length;
   }
@@ -126,7 +123,6 @@ export class RttMixture {
     return this.shares[index]! + this.floor;
   }
 
-  /** The candidates' slots in past subnets. */
   get slots(): FleetSlots {
     return this.learned.slotsIn(this.fleet);
   }

@@ -18,7 +18,6 @@ import type { CandidateFleet } from "../fleet.ts";
 export const largestWholeFleet = 3000;
 
 const likeliestListed = 48;
-/** Neighbours per likeliest candidate. */
 const likeliestFollowed = 6;
 const neighboursOfEach = 6;
 /** Landmarks, and more of the same draw when little is known. */

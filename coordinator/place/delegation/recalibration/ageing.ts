@@ -24,16 +24,13 @@ import type { PlaceKey, Placement } from "../placement.ts";
 
 export type RateKind = "all" | "country" | "holder";
 
-/** Observations of a kind of network. */
 export interface MoveCounts {
   readonly moves: number;
-  /** Observed months, summed over its subnets. */
   readonly months: number;
   /** Summed over its moves: how much slower the former crawler was than the new one. */
   readonly lostMs: number;
 }
 
-/** What two consecutive rounds of a subnet show. */
 export interface CheckOutcome {
   readonly days: number;
   readonly moved: boolean;
@@ -116,9 +113,7 @@ export function rateFrom(counts: readonly MoveCounts[]): MoveRate {
 }
 
 export interface Ageing {
-  /** Moves a day. */
   readonly perDay: number;
-  /** Lost ms × pages a day after a move. */
   readonly lossPerDay: number;
 }
 
@@ -137,7 +132,6 @@ export interface CheckPlan {
   readonly meanDays: number;
 }
 
-/** Days after which a delegation is checked again. */
 export function checkAfterDays({ perDay, lossPerDay }: Ageing, { price, meanDays }: CheckPlan): number {
   const longest = Math.max(leastDays, mostMeans * meanDays);
   const share = (price * perDay) / lossPerDay;
@@ -244,10 +238,8 @@ const dayMs = 86_400_000;
 /** Decisions examined per turn: a million take eight hours. */
 const lookedAt = 2000;
 
-/** How often rates are learned again. */
 const learnMs = 6 * 3_600_000;
 
-/** Latest rounds used for learning. */
 const roundsLearned = 200_000;
 
 export class DelegationRefresh {
@@ -266,7 +258,6 @@ export class DelegationRefresh {
     this.#settings = settings;
   }
 
-  /** The subnets to probe in this turn. */
   async next(now: Date): Promise<SubnetId[]> {
     if (now.getTime() - this.#learnedAtMs >= learnMs) await this.#learn(now);
     const plan = this.#planNow();

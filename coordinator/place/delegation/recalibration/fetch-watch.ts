@@ -175,7 +175,6 @@ const leastOthersLate = 2;
 //
 // A jump of the level is one finding about the crawler's network instead of a thousand about routes.
 
-/** Hosts whose latest ratio is kept. */
 const mostHosts = 64;
 
 /** With fewer hosts, half of them may be behind one changed route. */
@@ -205,13 +204,11 @@ const scratch = new Float64Array(mostHosts);
 interface LevelAlarm {
   /** Ratio of the current times to the usual ones at this hour. */
   readonly factor: number;
-  /** Number of hosts fetched within the last hour. */
   readonly hosts: number;
 }
 
 interface LeveledFetch extends Pick<WatchedFetch, "hostKey" | "atMs"> {
   readonly subnetId: SubnetId | null;
-  /** Relative to its usual time. */
   readonly ratio: number;
   /** Delay beyond the usual time, adjusted for the level. */
   readonly lateMs: number;
@@ -236,7 +233,6 @@ class CrawlerLevel {
     return Number.isNaN(learned) ? 1 : Math.exp(learned);
   }
 
-  /** Each host's latest fetch, if since then. */
   since(atMs: number): LeveledFetch[] {
     return [...this.#latest.values()].filter((one) => one.atMs >= atMs);
   }

@@ -54,7 +54,6 @@ export class RecalibrationQueue {
     this.#watch = new FetchWatch(rule, mostWatched);
   }
 
-  /** Notes stored results. */
   note(batch: ResultBatch): void {
     for (const { result } of batch.results) {
       const key = urlKeyOf(result.url);

@@ -19,7 +19,6 @@ export interface RecalibrationRule {
   readonly factor: number;
   /** Minimum slow fetches in a row; the paper's "more than one time continuously" is 2. */
   readonly inARow: number;
-  /** Minimum history for a comparison. */
   readonly leastHistory: number;
   /** Slow means above by this many robust standard deviations (1.4826 · median absolute deviation). */
   readonly spreads: number;
@@ -42,11 +41,8 @@ export const defaultRecalibrationRule: RecalibrationRule = {
 
 export interface TimesAlarm {
   readonly rule: "slow-in-a-row" | "change-point";
-  /** Median of the times before. */
   readonly usualMs: number;
-  /** Median of the times that led to the alarm. */
   readonly nowMs: number;
-  /** Number of those times. */
   readonly fetches: number;
 }
 
@@ -115,7 +111,6 @@ export class HostTimes {
     this.#inARow = 0;
   }
 
-  /** The pending times become the new level. */
   startAnew(): void {
     this.#usual.clear();
     this.dismiss();
@@ -185,7 +180,6 @@ export function median(values: readonly number[]): number {
 // place among earlier times, from the slow end   0–3 %   3–12.5 %   12.5–25 %   25–50 %   50–100 %
 // likelihood after a shift, over before             8       3.6         2         0.5       0.08
 
-/** Scores needed for an alarm. */
 export const changeThreshold = 12;
 
 const steps = [
@@ -237,7 +231,6 @@ class TimeWindow {
     if (this.#count < windowTimes) this.#count += 1;
   }
 
-  /** Starts over with a new level. */
   clear(): void {
     this.#count = 0;
     this.#next = 0;

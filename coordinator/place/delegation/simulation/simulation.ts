@@ -30,7 +30,6 @@ export interface SimulatedHost {
   readonly org: string;
   /** Empty when unknown. */
   readonly cc: string;
-  /** Published locations. */
   readonly published?: readonly PublishedPlace[];
 }
 
@@ -51,7 +50,6 @@ export interface SimulationSettings {
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
   readonly observe?: ProbeModel;
-  /** Called after each target. */
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
 
@@ -181,7 +179,6 @@ export interface SimulatedProbe {
 export type ProbeModel = (probe: SimulatedProbe) => Observation;
 
 export interface ArrivedTarget {
-  /** Position in the instance. */
   readonly target: number;
   readonly placement: Placement;
   /** From each crawler. */
@@ -338,7 +335,6 @@ export interface Figures {
   readonly probesPerUrlLast50: number;
 }
 
-/** A target in the order of the run. */
 interface SimulatedRound {
   readonly probes: number;
   readonly rttMs: number;
