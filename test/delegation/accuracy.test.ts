@@ -110,15 +110,17 @@ it.each<[string, () => (readonly [CrawlerId, Answer])[], object | null, number[]
       [athens, { ...heldBack, code: "held-back" }],
       [berlin, 11],
     ],
-    ...([null, [0, 0]] as const),
+    null,
+    [0, 0],
   ],
   [
-    "the owner's limits held it back, in the words of 0.2.0: nothing",
+    "the owner's limits held it back, as crawlers of version 0.2.0 word it: nothing",
     () => [
       [athens, { ...heldBack, reason: `${heldBackWords}: no turn in time` }],
       [berlin, 11],
     ],
-    ...([null, [0, 0]] as const),
+    null,
+    [0, 0],
   ],
   [
     "the owner's machine was busy: nothing",
@@ -126,7 +128,8 @@ it.each<[string, () => (readonly [CrawlerId, Answer])[], object | null, number[]
       [athens, { type: "measured", method: "connect", rttMs: 300, tries: 3, lateMs: 290 }],
       [berlin, 11],
     ],
-    ...([null, [0, 0]] as const),
+    null,
+    [0, 0],
   ],
 ])("says when %s", async (_, answers, sample, expected) => {
   const { take, counts, requested } = await sampling(answers());
@@ -138,7 +141,7 @@ it.each<[string, () => (readonly [CrawlerId, Answer])[], object | null, number[]
   expect([await counts(), requested]).toEqual([expected, []]);
 });
 
-it("samples an address once a month, and at one pace for all coordinators that outlives them", async () => {
+it("samples an address once a month, and at one pace for all coordinators, also after a restart", async () => {
   const { take, ports, fleet, clock } = await sampling([]);
   const isDue = async (subnetsPerHour: number) => await isSampleDue(ports, subnetsPerHour);
   expect([await isDue(4), await isDue(0)]).toEqual([true, false]);
