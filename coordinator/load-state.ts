@@ -4,18 +4,16 @@ import type { Database } from "#db/server-database";
 import type { FrontierStore } from "./crawl/frontier/frontier-store.ts";
 import type { ResultStore } from "./crawl/results/result-store.ts";
 import type { DayBudget } from "./place/crawlers/crawler.ts";
-import type { CrawlerStore } from "./place/crawlers/crawler-store.ts";
-import { createCrawlerStore } from "./place/crawlers/crawler-store.ts";
+import { type CrawlerStore, createCrawlerStore } from "./place/crawlers/crawler-store.ts";
 import type { MeasuredRound } from "./place/delegation/delegation.ts";
 import { DelegationTable } from "./place/delegation/delegation-table.ts";
 import { learnFromRound, observe, startRound } from "./place/delegation/policies/policies.ts";
 import { defaultParameters } from "./place/delegation/policies/round.ts";
 import { CoordinatorState } from "./place/delegation/state.ts";
-import type { DelegationStore } from "./place/delegation/store.ts";
-import { createDelegationStore } from "./place/delegation/store.ts";
-import { SubnetRows } from "./place/subnets/subnet-rows.ts";
+import { createDelegationStore, type DelegationStore } from "./place/delegation/store.ts";
 import { createSubnetStore, type RegistryInForce, type SubnetStore } from "./place/subnets/subnet-store.ts";
 import { type SubnetTree, treeOfRows } from "./place/subnets/subnet-tree.ts";
+import { SubnetRows } from "./place/subnets/tree-columns.ts";
 import type { TreeSnapshots } from "./place/subnets/tree-snapshot-store.ts";
 
 interface KnownPorts {

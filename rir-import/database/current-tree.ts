@@ -4,8 +4,7 @@
  */
 import type { PoolClient } from "pg";
 import { type RangeColumns, sortedOrder } from "#coordinator/place/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { packCountry } from "#coordinator/place/subnets/subnet-rows";
+import { packCountry, type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { DatabaseError } from "#core/errors";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
 import { type CopiedRow, readCopy } from "#db/copy";

@@ -1,8 +1,7 @@
 /** Lists differences one by one for people, as samples and as the page of all of them. */
 
 import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
+import { type Registry, registries, unpackCountry } from "#coordinator/place/subnets/subnet";
 import { formatRange } from "#core/ip/range";
 import type { Difference, RegistryChange, RegistryCounts, SubnetWords } from "../read/status-api.ts";
 import type { FamilyState, RegistryState } from "../tree/registry-state.ts";

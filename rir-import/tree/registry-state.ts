@@ -4,8 +4,7 @@
  */
 import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/place/subnets/holder-name";
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { packCountry, unpackCountry } from "#coordinator/place/subnets/subnet-rows";
+import { packCountry, type Registry, registries, unpackCountry } from "#coordinator/place/subnets/subnet";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 
@@ -16,7 +15,7 @@ export interface FamilyState {
   readonly parents: Int32Array;
   /** An index into the state's holders, or −1. */
   readonly holders: Int32Array;
-  /** Packed (subnets/subnet-rows); 0 for none. */
+  /** Packed (subnets/subnet); 0 for none. */
   readonly countries: Uint16Array;
   /** An index into `registries`. */
   readonly registries: Uint8Array;

@@ -11,8 +11,7 @@ import {
   sortedOrder,
   writeRange,
 } from "#coordinator/place/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { packCountry } from "#coordinator/place/subnets/subnet-rows";
+import { packCountry, type Registry, registries } from "#coordinator/place/subnets/subnet";
 import { formatRange } from "#core/ip/range";
 import { TextPool } from "#core/text-pool";
 import type { GeofeedReference, NetworkRecord, OrganisationRecord, SourceKind } from "../formats/record.ts";

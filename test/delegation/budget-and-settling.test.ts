@@ -12,14 +12,14 @@ const east = asCrawlerId(3);
 describe("a day", () => {
   const evening = new Date("2030-01-01T23:59:59.999Z");
   const midnight = new Date("2030-01-02T00:00:00.000Z");
-  /** Nothing measured: a page is taken to be 40 KB. */
+  /** Before anything was fetched, a page counts as 40 KB. */
   const of = (crawlerId: typeof north, pagesPerDay: number, bytesPerDay = 1e12) => ({
     crawlerId,
     pagesPerDay,
     bytesPerDay,
   });
 
-  it("has so many pages for each crawler, and never less than none are left", () => {
+  it("limits the pages of each crawler, and what is left is never negative", () => {
     const budget = new DayBudget();
     budget.spend(north, { pages: 30, bytes: 0 }, evening);
     budget.spend(north, { pages: 80, bytes: 0 }, evening);
@@ -29,7 +29,7 @@ describe("a day", () => {
     expect(budget.left(of(south, 100), evening)).toBe(100);
   });
 
-  it("has so many bytes, which are worth fewer pages where pages are large", () => {
+  it("limits the bytes, which are fewer pages where pages are large", () => {
     const budget = new DayBudget();
     expect(budget.left(of(north, 1000, 400_000), evening)).toBe(10);
 
@@ -41,7 +41,7 @@ describe("a day", () => {
     expect(budget.left(of(north, 6, 400_000), evening)).toBe(1);
   });
 
-  it("starts over at midnight UTC, whoever asks first", () => {
+  it("starts over at midnight UTC", () => {
     for (const touch of ["spend", "left"] as const) {
       const budget = new DayBudget();
       budget.spend(north, { pages: 100, bytes: 1e6 }, evening);
@@ -69,7 +69,7 @@ describe("a new fleet", () => {
     return state;
   };
 
-  it("has settled when the expected crawlers are there and have measured each other", () => {
+  it("has settled when the expected crawlers are online and have measured each other", () => {
     const settling = new FleetSettling(settings);
 
     expect(settling.isSettled([north], measured(), 0)).toBe(false);
@@ -80,7 +80,7 @@ describe("a new fleet", () => {
     expect(settling.settled).toBe(true);
   });
 
-  it("does not wait for ever: the time counts from the first crawler", () => {
+  it("waits for a limited time, counted from the first crawler", () => {
     const settling = new FleetSettling(settings);
 
     expect(settling.isSettled([], measured(), 0)).toBe(false);
@@ -97,7 +97,7 @@ describe("a new fleet", () => {
     expect(settling.isSettled([], measured(), 1)).toBe(true);
   });
 
-  it("of one crawler has nobody to measure", () => {
+  it("counts the measured pairs; one crawler has none", () => {
     expect(measured().rttCoverage([north])).toBe(1);
     expect(measured([north, south]).rttCoverage([north, south, east])).toBeCloseTo(1 / 3);
   });

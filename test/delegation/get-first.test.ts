@@ -51,7 +51,7 @@ async function waitsForFetch(): Promise<void> {
 }
 
 describe("a round of a subnet with many URLs", () => {
-  it("gives it to the likeliest crawler for the time being, and counts its first fetch as a connect probe", async () => {
+  it("gives it provisionally to the likeliest crawler, and counts its first fetch as a connect probe", async () => {
     const fleet = fleetOf(35, 5);
 
     const decided = running(fleet);
@@ -62,8 +62,8 @@ describe("a round of a subnet with many URLs", () => {
     const round = await decided;
 
     expect(meanwhile).toEqual([{ crawler_id: north, cause: "first-fetch", measured: false }]);
-    // 40 ms away, with 60 ms between the two: south may be much nearer, so it is asked. Before the subnet goes
-    // to it, north is probed as well: its fetch was one try.
+    // North is 40 ms away, and 60 ms from south: south may be much nearer, so it is asked. North's fetch was one
+    // try only, so it is probed as well before the subnet goes to south.
     expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([south, north]);
     expect(round).toMatchObject({ crawlerId: south, rttMs: 5, runnerUpId: north, runnerUpRttMs: 35 });
     expect(
@@ -93,7 +93,7 @@ describe("a round of a subnet with many URLs", () => {
     ]);
   });
 
-  it("stays where it is when only the fetch was slow, not the way", async () => {
+  it("keeps its crawler when only the fetch was slow, not the route", async () => {
     const decided = running(fleetOf(6, 55));
     await waitsForFetch();
     comes(north, { timing: { ...timing, connectMs: 1300 } });
@@ -113,10 +113,7 @@ describe("a round of a subnet with many URLs", () => {
 
   it.each([
     ["no fetch comes in time", () => clock.turnTo(waitMs)],
-    [
-      "its connection was one of before",
-      async () => comes(north, { timing: { ...timing, connectMs: null } }),
-    ],
+    ["its connection was reused", async () => comes(north, { timing: { ...timing, connectMs: null } })],
   ])("probes the crawler when %s", async (_, happens) => {
     const fleet = fleetOf(12, 5);
 
@@ -130,7 +127,7 @@ describe("a round of a subnet with many URLs", () => {
     expect((await world.rows("select from probe where how = 'get'")).length).toBe(0);
   });
 
-  it("takes no notice of other crawlers' fetches, nor of addresses in other subnets", async () => {
+  it("ignores other crawlers' fetches and addresses in other subnets", async () => {
     await world.site(2);
     state.setTree((await world.state()).tree, 1);
     const decided = running(fleetOf(35, 50));
@@ -174,7 +171,7 @@ describe("the queue", () => {
       { round: { ...settings, getFirstFromUrls: 2 }, concurrentRounds: 1, retryMs: 1000 },
     );
 
-  it("counts what waits in the subnet, and lets other rounds run while one waits for its fetch", async () => {
+  it("lets other rounds run while one waits for its fetch", async () => {
     await world.site(2, "a");
     const later = await world.site(3);
     state.setTree((await world.state()).tree, 1);
@@ -192,7 +189,7 @@ describe("the queue", () => {
     expect(decided.map((round) => round.subnetId)).toContain(later);
   });
 
-  it("finds a subnet again after a restart in which the fetch got lost, and decides it by probes", async () => {
+  it("decides a subnet by probes after a restart that lost its fetch", async () => {
     await world.site(1, "a");
     const { queue: before } = queueOf(fleetOf(12, 5));
     await before.fill();
@@ -214,6 +211,6 @@ describe("the queue", () => {
   });
 });
 
-it("is explained in the answer to who crawls it", () => {
+it("is explained as a cause", () => {
   expect(delegationCauseWords["first-fetch"]).toMatch(/for the time being/);
 });

@@ -1,6 +1,6 @@
 /**
- * Who speaks IPv6, and what becomes of hosts that have no other address: north does not, south does, and both are asked
- * about 2a00:1:1::7, which is nearer to north.
+ * Crawlers with and without IPv6, and hosts that have no other address: north does not speak it, south does, and
+ * 2a00:1:1::7 is nearer to north.
  */
 import { beforeEach, expect, it } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
@@ -66,7 +66,7 @@ const answering = (...online: CrawlerId[]) =>
   });
 const exhaustive = { ...nearestRound, policy: "exhaustive" } as const;
 
-it("a crawler without IPv6 is no candidate for an IPv6 subnet, however near: it is neither probed nor runner-up", async () => {
+it("a crawler without IPv6 is no candidate for an IPv6 subnet, however near", async () => {
   const subnetId = await ipv6Site(1);
   const state = await world.state();
   const fleet = answering(north, south);
@@ -82,7 +82,7 @@ it("a crawler without IPv6 is no candidate for an IPv6 subnet, however near: it 
   expect(fleet.asked.map(({ crawlerId }) => crawlerId)).not.toContain(north);
 });
 
-it("while nobody who is online speaks IPv6 its subnets wait, one round says why, and who comes with it gets them at once", async () => {
+it("while nobody online speaks IPv6 its subnets wait, one round says why, and a crawler that comes with it gets them at once", async () => {
   const subnetId = await ipv6Site(1);
   const state = await world.state();
   const fleet = answering(north);
@@ -134,7 +134,7 @@ it("a crawler without IPv6 is leased no host that has only IPv6 addresses, even 
   expect(withIpv6.map(({ host }) => host)).toEqual(["v1.example"]);
 });
 
-it("what a crawler has of IPv6 goes to others when it comes back without it, and is not forgotten while nobody can have it", async () => {
+it("IPv6 subnets of a crawler that comes back without IPv6 go to others, also when one comes later", async () => {
   const [subnetId, plain] = [await ipv6Site(1), await world.site(1)];
   for (const id of [subnetId, plain]) await world.delegations.delegateOwnSubnet(id, north, noon);
   const state = await world.state();
@@ -164,7 +164,7 @@ it("what a crawler has of IPv6 goes to others when it comes back without it, and
   expect([alone, stranded()]).toEqual([[], [subnetId]]);
 });
 
-it("a crawler that comes back with IPv6 is given what is nearest to it there, as one that joins", async () => {
+it("a crawler that comes back with IPv6 joins again, for the subnets that are nearest to it", async () => {
   for (const crawlerId of [north, south]) await world.crawlers.hasJoined(crawlerId);
   const state = await world.state();
   const joining = async (name: string, crawlerId: CrawlerId) => {
@@ -183,7 +183,7 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
   const rtts = (owner: CrawlerId) => eachMs([owner, 10], [north, 11]);
   await world.delegations.saveRound(roundOf(heavy, rtts(full)));
   for (const subnetId of [left, silent]) await world.delegations.saveRound(roundOf(subnetId, rtts(gone)));
-  // Of what was measured once, and has nothing to probe any more, its addresses speak.
+  // Measured once, and with nothing left to probe.
   await world.pool.query("delete from frontier_url where url like '%v4.%'");
   await world.delegations.delegateOwnSubnet(empty, gone, noon);
   const state = await world.state();
@@ -201,7 +201,7 @@ it("neither load nor a crawler's end moves an IPv6 subnet to a crawler that does
   expect([empty, silent].map((subnetId) => state.ownerOf(subnetId))).toEqual([gone, gone]);
 });
 
-it("a crawler at an IPv6 address has the subnet that it stands in only if it speaks IPv6 to sites", async () => {
+it("a crawler at an IPv6 address is given its own subnet only if it speaks IPv6 to sites", async () => {
   const subnetId = await world.subnet("2a00:1:9::", "2a00:1:9::ff");
   const state = await world.state();
   const remoteAddress = "2a00:1:9::1";
@@ -219,10 +219,10 @@ it("a crawler at an IPv6 address has the subnet that it stands in only if it spe
   expect([without, state.ownerOf(subnetId)]).toEqual([null, south]);
 });
 
-it("queue and receipts say that nobody who is online speaks IPv6 as long as that is so, whoever had the subnet", async () => {
+it("queue and receipts say that nobody online speaks IPv6 while that is so, whoever has the subnet", async () => {
   const subnetId = await ipv6Site(1);
   await world.delegations.delegateOwnSubnet(subnetId, north, noon);
-  const told = async () => {
+  const shown = async () => {
     const [host] = await longestWaiting(world.pool, { reason: null, most: 1 }, noon);
     const [url] = await createSubmissionStore(world.pool).statusOf(
       [{ place: 1, url: "http://v1.example/", key: keyOf("http://v1.example/"), fault: null }],
@@ -231,9 +231,9 @@ it("queue and receipts say that nobody who is online speaks IPv6 as long as that
     return [host!.reason, waitWords(host!, noon), url!.words];
   };
 
-  const online = await told();
+  const online = await shown();
   await world.crawlers.leave({ crawlerId: south, reason: "it was stopped", now: noon });
-  const offline = await told();
+  const offline = await shown();
 
   expect(online).toEqual([
     "no-delegation",

@@ -1,7 +1,7 @@
 /**
- * A fleet without one of its crawlers has delegated every leaf of an instance; then that crawler joins and asks
- * about the most promising leaves first. Figures: of the leaves that it is the best for by more than the
- * margin, how many it got back, and at how many probes.
+ * A fleet without one of its crawlers has delegated every leaf of an instance; then that crawler joins and probes
+ * the most promising leaves first. The figures say how many of the leaves that it is nearest to, by more than the
+ * margin, it gets, and with how many probes.
  */
 import {
   joinMarginMs,
@@ -20,7 +20,7 @@ export interface JoinSettings {
   /** The search ends when fewer than this share of the last `window` probes found something. */
   readonly leastYield: number;
   readonly window: number;
-  /** It ends too when nothing promises more, in ms. */
+  /** It also ends when no leaf promises more than this. */
   readonly leastPromiseMs: number;
   /** Probes at most, as a share of all leaves. */
   readonly mostShare: number;
@@ -32,7 +32,7 @@ export interface JoinFigures {
   readonly itsOwn: number;
   readonly gotBack: number;
   readonly probes: number;
-  /** Of all the ms that it could save, what it saved. */
+  /** The share that it saved of all ms that it could save. */
   readonly savedShare: number;
 }
 
@@ -88,7 +88,7 @@ function placements(instance: SimulationInstance) {
   return { crawlers: instance.crawlers.map(placementOf), targets: instance.targets.map(placementOf) };
 }
 
-/** Each leaf as the rounds of the smaller fleet left it: its owner, and what was measured on the way. */
+/** Each leaf after the rounds of the smaller fleet: its owner, and the measurements. */
 function leavesWithout(instance: SimulationInstance, newcomer: number): Leaf[] {
   const rest = instance.crawlers.map((_, index) => index).filter((index) => index !== newcomer);
   const asked = new Map<number, Map<number, number>>();

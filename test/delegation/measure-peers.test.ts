@@ -1,4 +1,4 @@
-/** Whom crawlers are told to measure, minute by minute, over a fleet that answers or not. */
+/** Which peers crawlers are asked to measure, minute by minute, in a fleet that may not answer. */
 import { expect, it } from "vitest";
 import type { CrawlerRecord } from "#coordinator/place/crawlers/crawler";
 import { PeerTurns } from "#coordinator/place/delegation/measure-peers";
@@ -10,7 +10,7 @@ import { noon } from "../support/store-world.ts";
 
 type Peers = Extract<CoordinatorMessage, { type: "coordinator:peers" }>["peers"];
 
-/** A fleet of so many crawlers, 1 ms apart on a line, of which those in `silent` measure nothing. */
+/** Crawlers on a line, 1 ms apart; those in `silent` measure nothing. */
 function fleet(size: number) {
   const online: CrawlerId[] = Array.from({ length: size }, (_, index) => asCrawlerId(index + 1));
   const state = new CoordinatorState();
@@ -48,7 +48,7 @@ function fleet(size: number) {
     },
   });
   place();
-  /** So many minutes, with one turn each; returns the measurements asked for. */
+  /** Runs one turn per minute; returns the number of requested measurements. */
   const minutes = (count: number): number => {
     let asked = 0;
     for (let minute = 0; minute < count; minute++) {
@@ -112,7 +112,7 @@ it("keeps a fleet of 300 within 48 measurements in ten minutes each, and lets it
   minutes(10);
 
   expect(Math.max(...sent.values())).toBeLessThanOrEqual(48);
-  // A landmark has nothing to ask: everybody has measured it.
+  // Landmarks need not ask, because everybody has measured them.
   expect(sent.size).toBeGreaterThanOrEqual(300 - landmarkCount);
 });
 
@@ -123,7 +123,7 @@ it("gives nobody in a large fleet two turns in a minute, however often arrivals 
   expect(turns.next()).toBe(0);
 });
 
-it("asks again each minute for what a new crawler was not answered, and leaves those out that have no address", () => {
+it("repeats unanswered requests of a new crawler each minute, and leaves out crawlers without an address", () => {
   const { silent, online, sent, minutes, state } = fleet(3);
   for (const crawlerId of online) silent.add(crawlerId);
   minutes(3);
@@ -145,7 +145,7 @@ it("asks again each minute for what a new crawler was not answered, and leaves t
   ]);
 });
 
-it("lets a storm of 1,500 arrivals wait in line: no more a second than can be taken in, and of nobody more than 48 in ten minutes", () => {
+it("spreads 1,500 arrivals at once over time, with at most 48 measurements per crawler in ten minutes", () => {
   const { state, online, clock, sent, turns } = fleet(1500);
   const perTurn: number[] = [];
 
@@ -160,7 +160,7 @@ it("lets a storm of 1,500 arrivals wait in line: no more a second than can be ta
   expect(state.rttCoverage(online)).toBe(1);
 });
 
-it("the way to an address that is stated and not seen is measured by nobody", () => {
+it("measures crawlers at their seen address, unless that is no public one", () => {
   const { state, addresses, turns } = fleet(3);
   state.setCrawlers(
     state.crawlers.map((crawler) => ({

@@ -1,6 +1,6 @@
 /**
- * Rounds that check a decision, and what speaks for the crawler that has the subnet: `north` stands beside the site,
- * 0.5 ms from it, `south` 170 ms away. However north's probe goes, south has to beat what is known of north.
+ * Rounds that check a decision, and the evidence for the crawler that has the subnet: `north` is 0.5 ms from the site,
+ * `south` 170 ms. Whatever north's probe says, south has to beat what is known of north.
  */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -51,7 +51,7 @@ const unreported: ProbeOutcome = {
   reason: "the crawler did not report within 5000 ms",
 };
 const silent: ProbeOutcome = { type: "timed-out", method: "connect", reason: "nothing within 3000 ms" };
-/** Noticed after so many ms, having come up to `lateMs` before. */
+/** Noticed after `rttMs`; it may have arrived up to `lateMs` earlier. */
 const late = (rttMs: number, lateMs: number): ProbeOutcome => ({
   ...{ type: "measured", method: "connect", tries: 3, rttMs, lateMs },
 });
@@ -78,7 +78,7 @@ async function fetched(times: readonly number[], crawlerId = north): Promise<voi
 const newRecalibration = () =>
   new RecalibrationQueue({ ...world, state, now: () => secondsAfterNoon(fetches) }, defaultRecalibrationRule);
 
-interface Told {
+interface Answers {
   readonly north: Answer | readonly Answer[];
   readonly south?: Answer;
 }
@@ -87,10 +87,10 @@ let fleet: TableFleet;
 
 type Differences = Partial<Omit<RoundPorts, "fleet" | "state">> & { readonly settings?: RoundSettings };
 
-async function round(cause: RoundCause, told: Told, ports: Differences = {}) {
+async function round(cause: RoundCause, given: Answers, ports: Differences = {}) {
   const answers = new Map<CrawlerId, Answer | readonly Answer[]>([
-    [north, told.north],
-    [south, told.south ?? 170],
+    [north, given.north],
+    [south, given.south ?? 170],
   ]);
   fleet = new TableFleet([north, south], { "5.1.1.7": answers });
   const recalibration = newRecalibration();
@@ -102,13 +102,13 @@ async function round(cause: RoundCause, told: Told, ports: Differences = {}) {
 }
 
 /** The alarm of a host that was slow, and the round that it leads to. */
-async function slowRound(told: Told) {
+async function slowRound(given: Answers) {
   const recalibration = newRecalibration();
   const batch = { ...arrivedResult({ sequence: 1, leaseId: "1", url }), wireBytes: 1 };
   recalibration.note({ crawlerId: north, spoolId, results: [batch] });
   const found = await recalibration.findSlow();
   if (found.length === 0) return null;
-  return await round("slow-fetches", told, {
+  return await round("slow-fetches", given, {
     fetchTimes: async (asked) => await recalibration.fetchTimes(asked),
   });
 }
@@ -145,7 +145,7 @@ describe("a host that turned slow", () => {
     );
   });
 
-  it("stays with a crawler whose event loop is busy, as its prober tells", async () => {
+  it("stays with a crawler whose event loop is busy, as its prober reports", async () => {
     await fetched([...usual, 260, 190, 310, 240]);
     const site = createServer().listen(0, "127.0.0.1");
     await once(site, "listening");
@@ -157,7 +157,7 @@ describe("a host that turned slow", () => {
       userAgent: () => "Nearcrawl/test",
     });
     const { port } = site.address() as AddressInfo;
-    // As where ten programs want each processor, or the words of a long page are counted.
+    // As if ten programs wanted each processor.
     const calm = afterConnecting(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250));
     const loopback = { host: "127.0.0.1", address: "127.0.0.1", port, secure: false } as const;
     const measured = await prober.probe({ ...loopback, method: "connect", tries: 1, deadlineMs: 5000 });
@@ -201,11 +201,11 @@ describe("a host that turned slow", () => {
   });
 });
 
-describe("an old decision", () => {
+describe("an earlier decision", () => {
   it.each([
     ["was held back by the crawler's pages", heldBack],
     ["was not reported", unreported],
-  ])("stands where the probe of its crawler %s, twice, with what was measured before", async (_, outcome) => {
+  ])("is kept with its earlier measurement where the probe of its crawler %s, twice", async (_, outcome) => {
     const found = await round("refresh", { north: outcome });
 
     expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5, runnerUpId: south, runnerUpRttMs: 170 });
@@ -215,26 +215,31 @@ describe("an old decision", () => {
   });
 
   const kept = { type: "kept" };
-  it.each<[string, Told, object, Differences?]>([
+  it.each<[string, Answers, object, Differences?]>([
     [
       "is checked by the second probe where the first was held back",
       { north: [heldBack, 0.7] },
       { by: "north", rttMs: expect.closeTo(0.7), reason: expect.not.objectContaining(kept) },
     ],
     [
-      "falls where the target answers its crawler no more, and another one",
+      "is replaced where the target answers another crawler, and its own no more",
       { north: silent },
       { by: "south", rttMs: 170 },
     ],
     [
-      "stands against a challenger that is nearer by less than a probe must be worth",
+      "is kept against a challenger that is nearer by less than a probe must be worth",
       { north: 10, south: 8.5 },
       { by: "north" },
       allAsked,
     ],
-    ["falls to one that is nearer by more", { north: 10, south: 7.5 }, { by: "south" }, allAsked],
     [
-      "stands where nobody answered, and its crawler's own limits kept it from asking",
+      "is replaced by a crawler that is nearer by more than that",
+      { north: 10, south: 7.5 },
+      { by: "south" },
+      allAsked,
+    ],
+    [
+      "is kept where nobody answered, and its crawler's own limits kept it from asking",
       { north: heldBack, south: silent },
       { by: "north", rttMs: 0.5, measured: true },
     ],
@@ -243,14 +248,14 @@ describe("an old decision", () => {
       { north: silent, south: silent },
       { by: "north", rttMs: null, measured: false },
     ],
-  ])("%s", async (_title, told, expected, differences) => {
-    const found = await round("refresh", told, differences);
+  ])("%s", async (_title, given, expected, differences) => {
+    const found = await round("refresh", given, differences);
 
     expect({ ...found, by: nameOf(found!.crawlerId!) }).toMatchObject(expected);
     expect(await owner()).toMatchObject({ crawler_id: found!.crawlerId, measured: found!.measured });
   });
 
-  it("stands where the target drops probes and answers fetches", async () => {
+  it("is kept where the target drops probes and answers fetches", async () => {
     await fetched([3, 2, 4, 3]);
 
     const found = await round("refresh", { north: silent });
@@ -259,7 +264,7 @@ describe("an old decision", () => {
     expect(found?.probes.at(-1)).toMatchObject({ crawlerId: north, how: "get", outcome: { rttMs: 2 } });
   });
 
-  it("takes no fetch for an answer that is older than an hour, or another crawler's", async () => {
+  it("does not count a fetch that is older than an hour, or another crawler's", async () => {
     await fetched([3, 2, 4, 3]);
     fetches += 3700;
     await fetched([3, 2], south);
@@ -267,7 +272,7 @@ describe("an old decision", () => {
     expect(await round("refresh", { north: silent })).toMatchObject({ crawlerId: south });
   });
 
-  it("is not taken from a crawler that the policy did not ask", async () => {
+  it("is not taken away from a crawler that the policy did not ask", async () => {
     // Everything else is south's, so the policy asks there, and is content with 20 ms.
     for (let number = 2; number < 12; number++)
       await world.delegations.saveRound(roundOf(await world.site(number), [[south, 1]]));
@@ -287,7 +292,7 @@ describe("an old decision", () => {
     expect(fleet.asked).toEqual([]);
   });
 
-  it("stands while its crawler has done its day's work: that keeps it from new subnets alone", async () => {
+  it("is kept while its crawler has spent its day's budget, which keeps only new subnets from it", async () => {
     const budget = new DayBudget();
     budget.spend(north, { pages: 1000, bytes: 1 }, noon);
     const excluded = () => crawlersWithoutRoom(state, budget, noon);
@@ -297,7 +302,7 @@ describe("an old decision", () => {
     expect(await round("drained", { north: 0.5 }, { excluded })).toMatchObject({ crawlerId: south });
   });
 
-  it("is not looked at while its crawler is away for a moment", async () => {
+  it("is not checked while its crawler is briefly offline", async () => {
     fleet = new TableFleet([south], { "5.1.1.7": new Map([[south, 170]]) });
 
     expect(await runRound(world, subnetId, { state, fleet, cause: "refresh" })).toBeNull();
@@ -307,7 +312,7 @@ describe("an old decision", () => {
     });
   });
 
-  it("falls where the partner of its crawler does not allow the target", async () => {
+  it("is replaced where the partner of its crawler does not allow the target", async () => {
     const denied = new DeniedTargets();
     denied.setList(north, { networks: ["5.1.1.0/24"], domains: [] });
 
@@ -324,14 +329,14 @@ describe("a new subnet", () => {
   it.each([
     ["that was held back", heldBack],
     ["whose machine was busy", late(400, 398)],
-  ])("is not given away before a crawler %s was asked once more", async (_, first) => {
+  ])("is not assigned before a crawler %s was asked once more", async (_, first) => {
     const found = await round("new-subnet", { north: [first, 0.5] }, allAsked);
 
     expect(found).toMatchObject({ crawlerId: north, rttMs: 0.5 });
     expect(askedOf(north)).toBe(2);
   });
 
-  it("goes to whoever measured it where another one does not get to it, nor the second time", async () => {
+  it("goes to the crawler that measured it where the other is held back twice", async () => {
     const found = await round("new-subnet", { north: heldBack }, allAsked);
 
     expect(found).toMatchObject({ crawlerId: south, rttMs: 170 });

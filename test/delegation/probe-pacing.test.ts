@@ -31,7 +31,7 @@ function newBudget(settings: Partial<ProbeBudgetSettings>) {
   const budget = new ProbeBudget({ ...wide, ...settings }, clock);
   const started: Started[] = [];
   const ends: (() => void)[] = [];
-  /** A probe that is under way until `endOldest`, or until so many ms after its start. */
+  /** A probe that lasts until `endOldest`, or `tookMs`. */
   const ask = (crawler: number, address: string, tookMs: number | null = null) => {
     const errand = { crawlerId: asCrawlerId(crawler), address };
     return budget.run(errand, async () => {
@@ -50,7 +50,7 @@ function newBudget(settings: Partial<ProbeBudgetSettings>) {
 }
 
 describe("the probe budget", () => {
-  it("has no more under way for one crawler than it may, and others go on meanwhile", async () => {
+  it("limits the probes under way for one crawler, while others go on", async () => {
     const { started, ask, endOldest, clock } = newBudget({ perCrawlerAtOnce: 2 });
 
     for (const last of [1, 2, 3]) void ask(1, `192.0.${last}.1`);
@@ -63,7 +63,7 @@ describe("the probe budget", () => {
     expect(started.at(-1)).toMatchObject({ crawlerId: 1, address: "192.0.3.1" });
   });
 
-  it("has no more under way over all than it may", async () => {
+  it("limits the probes under way for all together", async () => {
     const { budget, ask, endOldest, clock } = newBudget({ atOnce: 3 });
 
     for (let number = 0; number < 10; number++) void ask(number + 1, `192.0.${number}.1`);
@@ -74,7 +74,7 @@ describe("the probe budget", () => {
     expect([budget.underWay, budget.waiting]).toEqual([3, 6]);
   });
 
-  it("asks one target from a few crawlers in any second, however many want to", async () => {
+  it("limits the probes of one target in any second", async () => {
     const { ask, clock, times } = newBudget({ perTargetPerSecond: 3 });
 
     for (let crawler = 1; crawler <= 8; crawler++) void ask(crawler, "192.0.2.1", 10);
@@ -83,7 +83,7 @@ describe("the probe budget", () => {
     expect(times()).toEqual([0, 0, 0, 1000, 1000, 1000, 2000, 2000]);
   });
 
-  it("counts a /24 as one network, and a /48", async () => {
+  it("counts a /24 or a /48 as one network", async () => {
     const { ask, clock, started } = newBudget({ perNetworkPerSecond: 2 });
 
     for (const last of [1, 2, 3]) void ask(last, `192.0.2.${last}`, 10);
@@ -99,7 +99,7 @@ describe("the probe budget", () => {
     ]);
   });
 
-  it("does not keep other networks waiting behind one that is full", async () => {
+  it("does not let other networks wait behind one that is full", async () => {
     const { ask, clock, started } = newBudget({ perNetworkPerSecond: 1 });
 
     for (let number = 1; number <= 50; number++) void ask(number, "192.0.2.1", 10);
@@ -109,7 +109,7 @@ describe("the probe budget", () => {
     expect(started.map(({ address }) => address)).toEqual(["192.0.2.1", "192.0.3.1"]);
   });
 
-  it("starts the oldest first among those that wait for the same crawler", async () => {
+  it("starts the oldest of those that wait for the same crawler first", async () => {
     const { ask, clock, endOldest, started } = newBudget({ perCrawlerAtOnce: 1, perNetworkPerSecond: 1 });
 
     void ask(1, "192.0.1.1");
@@ -137,7 +137,7 @@ describe("the probe budget", () => {
     expect(budget.underWay).toBe(0);
   });
 
-  it("lets everything out when it is closed", async () => {
+  it("starts everything at once when it is closed", async () => {
     const { budget, ask, clock, started } = newBudget({ perNetworkPerSecond: 1 });
 
     const asked = Array.from({ length: 20 }, (_, number) => ask(1, `192.0.2.${number}`, 0));
@@ -148,7 +148,7 @@ describe("the probe budget", () => {
     expect(started).toHaveLength(20);
   });
 
-  it.each([1, 2, 3])("keeps every limit and lets everything out, at random (seed %i)", async (seed) => {
+  it.each([1, 2, 3])("keeps every limit and starts every probe, at random (seed %i)", async (seed) => {
     const random = seededRandom(seed);
     const draw = (most: number) => Math.floor(random() * most);
     const settings = {
@@ -177,7 +177,7 @@ describe("the probe budget", () => {
     expect(mostInAnySecond(started, ({ address }) => address.replace(/\.\d+$/, ""))).toBeLessThanOrEqual(3);
   });
 
-  it("keeps to another pace from the moment it is set, and no second holds more than it then may", async () => {
+  it("keeps to another pace from the moment it is set", async () => {
     const pace = { ...wide, perSecond: 2 };
     const clock = new ManualClock();
     const budget = new ProbeBudget(pace, clock);
@@ -215,7 +215,7 @@ describe("the paced fleet", () => {
     ...{ host: "a.example", address: "192.0.2.1", secure: false, method: "connect" },
     ...{ tries: 1, deadlineMs: 100 },
   };
-  /** Crawlers that probe these ports alone. */
+  /** Crawlers that can probe only these ports. */
   const fleetFor = (ports: readonly number[]) => {
     const asked: number[] = [];
     const fleet: Fleet = {

@@ -1,4 +1,4 @@
-/** Rounds in the small world of the flows: crawlers at places, distances between them, holders of subnets. */
+/** Rounds in the small world of the flow tests, with crawlers in countries, distances between them, and holders. */
 
 import type { FinishedRound, WaitingSubnet } from "#coordinator/place/delegation/delegation";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
@@ -19,7 +19,7 @@ export const nearestRound: RoundSettings = {
   allowSpecialPurpose: false,
 };
 
-/** An online crawler in a country, with room for so many pages a day. */
+/** An online crawler in a country. */
 export async function crawlerIn(
   world: FlowWorld,
   name: string,
@@ -31,7 +31,7 @@ export async function crawlerIn(
   const place = { name, country, latitude: 0, longitude: 0 };
   const spoken = hello(name, { limits, place });
   await world.crawlers.arrive({ crawlerId, hello: spoken, address: null, subnetId: null, now: noon });
-  // Where it stands is the country alone: the tests speak of measured distances.
+  // Only the country is known, since the tests state measured distances.
   await world.pool.query("update crawler set latitude = null, longitude = null where crawler_id = $1", [
     crawlerId,
   ]);
@@ -69,11 +69,11 @@ export function learnDistances(
   );
 }
 
-/** Two crawlers so far from each other. */
+/** The distance between two crawlers. */
 export const learnDistance = (state: CoordinatorState, from: CrawlerId, to: CrawlerId, rttMs: number) =>
   state.learnRtts([{ from, to, rttMs, method: "connect" }]);
 
-/** A queue of rounds over the world's stores, and what it has decided. */
+/** A queue of rounds over the world's stores, and its decisions. */
 export function queueOver(
   world: FlowWorld,
   ports: Partial<QueuePorts> & Pick<QueuePorts, "state" | "fleet">,

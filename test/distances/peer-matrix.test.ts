@@ -1,10 +1,10 @@
-/** What crawlers measured of each other, kept in short rows: the same answers as a square of numbers gives, and bounded. */
+/** RTTs between crawlers in short rows: the same answers as a full matrix, in bounded memory. */
 import { describe, expect, it } from "vitest";
 import { PeerMatrix, peersKeptByEach } from "#coordinator/place/distances/peer-matrix";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { seededRandom } from "#core/random";
 
-/** The slow and obvious: squares, and each pair looked at in both directions. Nothing is forgotten. */
+/** The simple implementation: full matrices that forget nothing. */
 class Squares {
   readonly #ownMs = new Map<string, number>();
   readonly #atSeconds = new Map<string, number>();
@@ -53,7 +53,7 @@ const fleetOf = (size: number): CrawlerId[] =>
   Array.from({ length: size }, (_, index) => asCrawlerId(index + 1));
 
 describe("rows of peers", () => {
-  it("answer as squares of numbers do, whatever is measured in whatever order", () => {
+  it("answer as full matrices do, whatever is measured in whatever order", () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const draw = seededRandom(seed);
     const matrix = new PeerMatrix();
@@ -64,7 +64,7 @@ describe("rows of peers", () => {
 
     for (let step = 0; step < 4000; step++) {
       const [from, to, atMs] = [any(), any(), noonMs + step * 1000];
-      // What is asked for is kept, and must not outlive a change.
+      // Answers are cached, which must not outlive a change.
       matrix.nearestOf(any());
       if (draw() < 0.2) {
         if (from === to) continue;
@@ -92,7 +92,7 @@ describe("rows of peers", () => {
     }
   });
 
-  it("answer the same for one slot asked of by few and by many", () => {
+  it("answer the same for one slot when asked for few or many", () => {
     const matrix = new PeerMatrix();
     const crawlers = fleetOf(300).map((crawlerId) => matrix.slotOf(crawlerId));
     for (const slot of crawlers.slice(1)) matrix.learn(slot, 0, slot, noonMs);
@@ -110,7 +110,7 @@ describe("of a fleet that is too large to keep every pair", () => {
     return matrix;
   };
 
-  it("each crawler keeps its latest measurements, and the one that it left alone longest is forgotten", () => {
+  it("each crawler keeps its latest measurements and forgets the oldest", () => {
     const matrix = fleet();
     for (let to = 1; to <= kept; to++) matrix.learn(0, to, 10 * to, noonMs + to * 1000);
     matrix.learn(0, 1, 11, noonMs + 60_000);
@@ -131,7 +131,7 @@ describe("of a fleet that is too large to keep every pair", () => {
     expect(matrix.revision).toBeGreaterThan(before);
   });
 
-  it("a pair that the other one measured, too, stays at what the other measured", () => {
+  it("a pair that the other crawler measured too keeps that measurement", () => {
     const matrix = fleet();
     matrix.learn(0, 1, 10, noonMs);
     matrix.learn(1, 0, 25, noonMs);
@@ -145,7 +145,7 @@ describe("of a fleet that is too large to keep every pair", () => {
     ]);
   });
 
-  it("who is measured by everybody keeps nothing of its own for it, and is known to all", () => {
+  it("a crawler that everybody measures is known to all without a row of its own", () => {
     const matrix = fleet();
 
     for (let from = 1; from < 50; from++) matrix.learn(from, 0, from, noonMs);
@@ -164,7 +164,7 @@ describe("of a fleet that is too large to keep every pair", () => {
       return matrix.entries;
     };
 
-    // Each pair stands in two rows; 20 are kept of the 50 that each measured.
+    // Each pair is in two rows; 20 of the 50 that each measured are kept.
     expect(entriesOf(1000)).toBeLessThanOrEqual(1000 * 2 * 20);
     expect(entriesOf(2000)).toBeLessThanOrEqual(2000 * 2 * 20);
   });

@@ -1,4 +1,4 @@
-/** Whom crawlers measure: everybody in a small fleet; landmarks, neighbours and the longest left alone in a large one. */
+/** Which peers crawlers measure: all in a small fleet; landmarks, neighbours and the least recent in a large one. */
 import { describe, expect, it } from "vitest";
 import { PeerMatrix } from "#coordinator/place/distances/peer-matrix";
 import {
@@ -25,7 +25,7 @@ function turnOf(online: readonly CrawlerId[], matrix = new PeerMatrix(), nowMs =
   return { matrix, online, landmarks: landmarksOf(online), nowMs };
 }
 
-/** Everybody takes a turn and answers; returns how many measurements that took. */
+/** Every crawler takes a turn and answers; returns the number of measurements. */
 function everybodyMeasures(turn: PeerTurn): number {
   let measurements = 0;
   const search = new PeerSearch(turn);
@@ -46,7 +46,7 @@ describe("a small fleet", () => {
     expect(everybodyMeasures(turnOf(fleetOf(97)))).toBe((97 * 96) / 2);
   });
 
-  it("asks nobody for more than its share of a mesh", () => {
+  it("asks no crawler for more than its share of the pairs", () => {
     const turn = turnOf(fleetOf(97));
 
     expect(Math.max(...turn.online.map((crawlerId) => peersFor(crawlerId, turn).length))).toBe(peersPerTurn);
@@ -61,7 +61,7 @@ describe("a small fleet", () => {
     expect(everybodyMeasures(turnOf(online, matrix, noonMs + peerRefreshMs))).toBe(132);
   });
 
-  it("asks again after a minute for what was asked for and never answered", () => {
+  it("asks again after a minute when there was no answer", () => {
     const matrix = new PeerMatrix();
     const online = fleetOf(3);
 
@@ -103,7 +103,7 @@ describe("a large fleet", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("has a newcomer measure landmarks first, and its neighbours as soon as the landmarks tell who they are", () => {
+  it("has a newcomer measure landmarks first, and then the neighbours that these reveal", () => {
     const matrix = new PeerMatrix();
     everybodyMeasures(turnOf(online, matrix));
     const newcomer = asCrawlerId(301);
@@ -128,7 +128,7 @@ describe("a large fleet", () => {
     expect(isNewcomer(newcomer, turn)).toBe(true);
   });
 
-  it("has measured every pair after some turns, the longest left alone first", () => {
+  it("has measured every pair after some turns, the least recent first", () => {
     const matrix = new PeerMatrix();
     let turns = 0;
     while (online.some((one) => matrix.knownOf(matrix.slotOf(one)) < online.length - 1) && turns < 50) {
@@ -140,7 +140,7 @@ describe("a large fleet", () => {
     expect(turns).toBeLessThanOrEqual(12);
   });
 
-  it("keeps its landmarks when a crawler comes or goes, all but one at most", () => {
+  it("keeps all landmarks but at most one when a crawler comes or goes", () => {
     const before = landmarksOf(online);
 
     expect(
@@ -154,7 +154,7 @@ describe("a large fleet", () => {
 });
 
 describe("the matrix", () => {
-  it("leaves out what is no time, and crawlers that measured themselves", () => {
+  it("ignores invalid times, and crawlers that measured themselves", () => {
     const matrix = new PeerMatrix();
     const [a, b] = [matrix.slotOf(asCrawlerId(7)), matrix.slotOf(asCrawlerId(9))];
 
@@ -179,7 +179,7 @@ describe("estimates", () => {
     }
   }
 
-  it("lie half way between the bounds that the landmarks leave", () => {
+  it("are half way between the bounds that the landmarks give", () => {
     const estimates = new LandmarkEstimates(matrix, [west!, east!]);
 
     // At least |40 − 45| = 5, at most 40 + 45 = 85.
@@ -187,14 +187,14 @@ describe("estimates", () => {
     expect(estimates.between(matrix.slotOf(one!), matrix.slotOf(one!))).toBeNaN();
   });
 
-  it("say nothing of a crawler that no common landmark knows", () => {
+  it("are null for a crawler without a common landmark", () => {
     const lonely = matrix.slotOf(asCrawlerId(500));
 
     const estimates = new LandmarkEstimates(matrix, [west!, east!]);
     expect(estimates.between(lonely, matrix.slotOf(one!))).toBeNaN();
   });
 
-  it("are apart from what was measured: to the matrix the pair stays unknown until it is", () => {
+  it("are not measurements: the pair stays unknown to the matrix", () => {
     const slots = matrix.slotsOf([west!, one!, other!]);
     expect(matrix.rttMs(one!, other!)).toBeNull();
     expect([...matrix.rttsBetween(slots[1]!, slots)]).toEqual([40, Number.NaN, Number.NaN]);

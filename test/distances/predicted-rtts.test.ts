@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RttTable, unknownRttMs, unmeasurableMs } from "#coordinator/place/distances/predicted-rtts";
 import { asCrawlerId } from "#core/ids";
 
-/** Crawlers 1, 2, 3 at these places on a line, in ms; rows are subnets with what they measured (null: not). */
+/** Crawlers 1, 2, 3 at positions on a line, in ms; a row has their measurements of a subnet, null for none. */
 function table(places: readonly number[], subnets: readonly (readonly (number | null)[])[]) {
   const rtts = new RttTable((a, b) => Math.abs((places[a - 1] as number) - (places[b - 1] as number)));
   places.forEach((_, index) => {
@@ -28,7 +28,7 @@ describe("an RTT", () => {
     expect(rowOf(table([0, 100], [[7, 300]]), 0)).toEqual([7, 300]);
   });
 
-  it("lies in the middle of the bounds that all measurements give together", () => {
+  it("is in the middle of the bounds that all measurements give together", () => {
     // From crawler 1: 100 − 30 = 70 to 130; from crawler 2: 100 − 20 = 80 to 120.
     const rtts = new RttTable(() => 100);
     const row = rtts.add({
@@ -51,7 +51,7 @@ describe("an RTT", () => {
     expect(rowOf(rtts, row)[0]).toBe(unknownRttMs);
   });
 
-  it("is the crawlers' distance when nobody measured the subnet, and nobody counts as having measured it", () => {
+  it("is the crawlers' distance when nobody measured the subnet", () => {
     const rtts = table([0, 40], [[]]);
 
     expect(rowOf(rtts, 0)).toEqual([0, 40]);
@@ -59,7 +59,7 @@ describe("an RTT", () => {
     expect(rtts.measuredOf(0).size).toBe(0);
   });
 
-  it("is never predicted to be nearer than the nearest that was measured", () => {
+  it("is never predicted below the nearest measured one", () => {
     // Between 40 and 45: the middle of 39 to 41, and of 40 to 44.
     expect(rowOf(table([0, 1], [[40, null]]), 0)[1]).toBe(40);
     expect(rowOf(table([0, 44, 45], [[44, 4, null]]), 0)[2]).toBe(4);
@@ -70,7 +70,7 @@ describe("an RTT", () => {
   });
 });
 
-it("says how far off a prediction may be: the more the wider the bounds, and that it knows nothing", () => {
+it("states the possible error of a prediction, which grows with the bounds", () => {
   const rtts = table(
     [0, 50],
     [
@@ -85,7 +85,7 @@ it("says how far off a prediction may be: the more the wider the bounds, and tha
   expect(apart.spreadMs(0, apart.indexOf(asCrawlerId(2)))).toBe(unknownRttMs / 2);
 });
 
-it("names those who may be near: who measured, and the nearest neighbours of who measured least", () => {
+it("names crawlers that may be near: those that measured, and the neighbours of the nearest of them", () => {
   const rtts = table([0, 10, 30, 60, 100], [[null, null, 4, 90, null]]);
 
   expect(rtts.likely(0, 2).sort()).toEqual([0, 1, 2, 3]);

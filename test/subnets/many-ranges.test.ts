@@ -10,8 +10,8 @@ import {
   type RangeColumns,
   rangeAt,
 } from "#coordinator/place/subnets/range-columns";
-import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { SubnetRows } from "#coordinator/place/subnets/tree-columns";
 import { formatAddress, type IpAddress } from "#core/ip/address";
 import { type IpRange, rangeHolds } from "#core/ip/range";
 import { seededRandom } from "#core/random";

@@ -128,7 +128,7 @@ describe.each([
   { family: 6, crossing: true },
 ] as const)("on random IPv$family ranges (crossing: $crossing)", ({ family, crossing }) => {
   it.each([1, 2, 3, 4, 5, 6, 7, 8].map((step) => 7919 * step))(
-    "nest agrees with the slow table, seed %i",
+    "nest agrees with a simple table, seed %i",
     (seed) => {
       const ranges = randomRanges({ seed, family, count: 20 + (seed % 400), crossing });
 

@@ -1,4 +1,4 @@
-/** What published ranges say of a subnet: a world of a few, and many against a slow table. */
+/** The published places of a subnet: a few ranges, and many compared with a simple implementation. */
 import { describe, expect, it } from "vitest";
 import {
   nothingPublished,
@@ -47,7 +47,7 @@ describe("a subnet within published ranges", () => {
     ["aws", "2600:1f14::/32", "aws us-west-2"],
   ]);
 
-  it("lies where the most specific one says, each source for itself", () => {
+  it("has the place of the most specific range, for each source", () => {
     expect(said(published, "3.64.8.128/25")).toEqual([
       "aws: aws eu-central-1-ham-1",
       "geofeed https://b.example/: DE-HH Hamburg",
@@ -60,14 +60,14 @@ describe("a subnet within published ranges", () => {
     expect(said(published, "2600:1f14:1::/48")).toEqual(["aws: aws us-west-2"]);
   });
 
-  it("lies nowhere for a source that names its range without a place, though a wider one has one", () => {
+  it("has no place for a source that lists its range without one, even if a wider range has one", () => {
     expect(said(published, "3.65.3.0/24")).toEqual([
       "aws: nowhere",
       "geofeed https://a.example/: DE-HE Frankfurt",
     ]);
   });
 
-  it("is spoken of by nobody outside them, and where nothing is published", () => {
+  it("has no place outside them, or when nothing is published", () => {
     expect(said(published, "4.0.0.0/24")).toEqual([]);
     expect(said(published, "2600:1f15::/48")).toEqual([]);
     expect(said(nothingPublished, "3.64.8.0/24")).toEqual([]);
@@ -84,15 +84,15 @@ describe("a subnet that holds published ranges", () => {
     ["geofeed https://b.example/", "45.0.0.64/26", "DE"],
   ]);
 
-  it("lies at the place that covers at least half of it, whatever lists say so", () => {
+  it("has the place that covers at least half of it, whichever lists say so", () => {
     expect(said(published, "45.0.0.0/24")).toEqual(["aws: aws b", "geofeed https://a.example/: DE"]);
   });
 
-  it("lies nowhere where less than half is covered", () => {
+  it("has no place where less than half is covered", () => {
     expect(said(published, "45.0.0.0/23")).toEqual([]);
   });
 
-  it("counts what of a range lies in it, when that crosses its border", () => {
+  it("counts only the part of a crossing range that is inside it", () => {
     expect(said(published, "45.0.0.96 - 45.0.0.191")).toEqual(["aws: aws b"]);
     expect(said(published, "45.0.0.32 - 45.0.0.95")).toEqual([
       "aws: aws a",
@@ -131,7 +131,7 @@ describe("many published ranges", () => {
   }
   const sizeOf = ({ first, last }: IpRange) => Number(last) - Number(first);
 
-  it("say the same as a table that is read address by address", () => {
+  it("agree with a table that is read address by address", () => {
     const seed = 84;
     const random = seededRandom(seed);
     const whole = (below: number) => Math.floor(random() * below);

@@ -1,6 +1,6 @@
 /**
- * Seeded random ranges for the golden tables: a small space, so that they nest deeply, touch, repeat and,
- * where asked for, cross. The same numbers serve both families; an IPv6 space spreads over all four words.
+ * Seeded random ranges in a small space, so that they nest deeply, touch, repeat and optionally cross. Both families
+ * use the same numbers; the IPv6 space spreads over all four words.
  */
 import type { IpRange } from "#core/ip/range";
 import { seededRandom } from "#core/random";

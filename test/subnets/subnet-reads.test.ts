@@ -52,7 +52,7 @@ describe("the chain over an address", () => {
     expect(chain.slice(0, expected.length || 1)).toEqual(expected);
   });
 
-  it("ends where a fault made the parents circular", async () => {
+  it("ends when the parents are circular by a fault", async () => {
     await database.pool.query(
       `insert into subnet (subnet_id, first_address, last_address, parent_id, registry, added_in)
        overriding system value
@@ -93,7 +93,7 @@ describe("the chain over an address", () => {
 });
 
 describe("lists of subnets", () => {
-  it("inside a range name the delegation in force, own or inherited", async () => {
+  it("inside a range show the effective delegation, own or inherited", async () => {
     const list = await subnetsInside(database.pool, { first: "1.2.0.0", last: "1.2.255.255" }, 10);
 
     expect(list.more).toBe(false);
@@ -111,7 +111,7 @@ describe("lists of subnets", () => {
     expect(list.more).toBe(true);
   });
 
-  it("of a holder and of a crawler name their ranges", async () => {
+  it("of a holder and of a crawler show their ranges", async () => {
     const held = await subnetsOfHolder(database.pool, 1, 10);
     const crawled = await subnetsOfCrawler(database.pool, 2, 10);
 

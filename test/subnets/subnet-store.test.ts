@@ -1,8 +1,8 @@
 /** The registry as the coordinator reads it, and the notice of a change. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
 import { createSubnetStore } from "#coordinator/place/subnets/subnet-store";
 import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { SubnetRows } from "#coordinator/place/subnets/tree-columns";
 import { type IpAddress, parseAddress } from "#core/ip/address";
 import { formatRange } from "#core/ip/range";
 import { tell } from "#db/schema-channel";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { nest } from "#coordinator/place/subnets/nest";
-import type { Subnet } from "#coordinator/place/subnets/subnet";
+import { countryOf, packLabel, registries, registryOf, type Subnet } from "#coordinator/place/subnets/subnet";
 import { buildSubnetTree, type SubnetTree } from "#coordinator/place/subnets/subnet-tree";
+import { indexIds } from "#coordinator/place/subnets/tree-columns";
 import { asHolderId, asSubnetId } from "#core/ids";
 import { formatAddress, type IpAddress, parseAddress } from "#core/ip/address";
 import {
@@ -36,7 +37,7 @@ function subnet(
 
 /**
  * The hierarchy of the paper's figure 2 around its example (section 4.3), with the ranges it states:
- * 2 holds 8, 8 holds 11, 13 and the unary 12. Beside it a IPv6 branch 20 > 21 > 22.
+ * 2 holds 8, 8 holds 11, 13 and the unary 12. There is also an IPv6 branch 20 > 21 > 22.
  */
 const world: readonly Subnet[] = [
   subnet(2, "12.0.0.1 - 18.255.255.255", { holder: 900 }),
@@ -82,7 +83,7 @@ describe("the paper's example", () => {
     expect(tree.size).toBe(world.length);
   });
 
-  it("has nothing for an id that is unknown", () => {
+  it("has no subnet for an unknown id", () => {
     expect(tree.get(asSubnetId(777))).toBeNull();
   });
 });
@@ -96,7 +97,7 @@ describe("a tree", () => {
     expect(tree.mostSpecificNonUnaryId(ip("::1"))).toBeNull();
   });
 
-  it("holds the whole of both spaces", () => {
+  it("may cover both address spaces", () => {
     const tree = buildSubnetTree([subnet(1, "0.0.0.0/0"), subnet(2, "::/0")]);
 
     for (const text of ["0.0.0.0", "255.255.255.255"]) expect(tree.mostSpecific(ip(text))?.id).toBe(1);
@@ -104,7 +105,7 @@ describe("a tree", () => {
       expect(tree.mostSpecific(ip(text))?.id).toBe(2);
   });
 
-  it("knows no subnet for a unary one without a parent", () => {
+  it("has no non-unary subnet for a unary one without a parent", () => {
     const tree = buildSubnetTree([subnet(1, "10.0.0.1")]);
 
     expect(tree.mostSpecific(ip("10.0.0.1"))?.id).toBe(1);
@@ -147,7 +148,7 @@ describe.each([
   { crossing: false, seeds: [11, 12, 13, 14] },
   { crossing: true, seeds: [21, 22, 23, 24, 25, 26] },
 ])("on random ranges of both families (crossing: $crossing)", ({ crossing, seeds }) => {
-  it.each(seeds)("the tree agrees with the slow table, seed %i", (seed) => {
+  it.each(seeds)("the tree agrees with a simple table, seed %i", (seed) => {
     const subnets = [
       ...randomSubnets({ seed, family: 4, count: 150, crossing, firstId: 1 }),
       ...randomSubnets({ seed: seed + 1000, family: 6, count: 150, crossing, firstId: 5000 }),
@@ -192,7 +193,7 @@ function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
     .map(({ item }) => item);
 }
 
-/** Every holder of the address, the smallest first, of equal ones the latest first. */
+/** All ranges that contain the address, smallest first, and of equal ones the latest first. */
 function slowHolders(subnets: readonly Subnet[], address: IpAddress): Subnet[] {
   const holders = subnets.filter(({ range }) => rangeHolds(range, address));
   return holders.sort(
@@ -226,3 +227,70 @@ function neighbours(address: IpAddress): IpAddress[] {
   );
   return values.map((value) => ({ family: 6, value }));
 }
+
+const letters = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+const countries = [null, ...letters.flatMap((first) => letters.map((second) => first + second))];
+
+it("every country, or none, with every registry has a label of its own below 2^12", () => {
+  const labels = new Set<number>();
+  for (const country of countries) {
+    for (const registry of registries) {
+      const label = packLabel(country, registry);
+      labels.add(label);
+      expect([countryOf(label), registryOf(label)]).toEqual([country, registry]);
+    }
+  }
+
+  expect(labels.size).toBe(677 * 6);
+  expect(Math.max(...labels)).toBeLessThan(2 ** 12);
+});
+
+it.each(["eu", "E", "EUR", "", "É1", "A["])("%j is no country", (text) => {
+  expect(() => packLabel(text, "arin")).toThrow(`not a country code of two capital letters: ${text}`);
+});
+
+it("a registry that is none is refused", () => {
+  expect(() => packLabel(null, "internic" as "arin")).toThrow("not a registry: internic");
+});
+
+const seed = 20260301;
+
+/** Different ids below `limit`, in no order. */
+function drawIds(count: number, limit: number): Int32Array {
+  const random = seededRandom(seed);
+  const drawn = new Set<number>();
+  while (drawn.size < count) drawn.add(Math.floor(random() * limit));
+  return Int32Array.from(drawn);
+}
+
+describe.each([
+  ["dense", 12_000],
+  ["sparse", 2 ** 31],
+])("an index over %s ids", (_, limit) => {
+  const ids = drawIds(10_000, limit);
+  const index = indexIds(ids);
+
+  it("finds the row of each", () => {
+    expect([...ids].filter((id, row) => index.firstRow(id) !== row)).toEqual([]);
+  });
+
+  it("finds no row for an id that is none of them, nor for a negative one", () => {
+    const known = new Set(ids);
+    const others = [...drawIds(5000, limit)].map((id) => (id + 1) % limit).filter((id) => !known.has(id));
+
+    expect([...others, -1, 2 ** 31 - 1].filter((id) => !known.has(id) && index.firstRow(id) !== -1)).toEqual(
+      [],
+    );
+  });
+
+  it("refuses an id that appears twice, by its name", () => {
+    const twice = ids.slice();
+    twice[77] = twice[9_000] as number;
+
+    expect(() => indexIds(twice)).toThrow(`the subnet id ${twice[77]} appears twice`);
+  });
+});
+
+it("an index over no ids finds none", () => {
+  expect(indexIds(new Int32Array()).firstRow(0)).toBe(-1);
+});

@@ -1,9 +1,9 @@
-/** The tree on disk: the same tree comes back, and whatever is wrong with the file costs one line in the log. */
+/** The tree on disk: the same tree comes back, and any fault of the file costs one line in the log. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { SubnetRows } from "#coordinator/place/subnets/tree-columns";
 import { createTreeSnapshots } from "#coordinator/place/subnets/tree-snapshot-store";
 import { type IpAddress, parseAddress } from "#core/ip/address";
 import { type IpRange, parseRange } from "#core/ip/range";
@@ -62,7 +62,7 @@ async function kept(): Promise<string> {
   return file();
 }
 
-/** Changes one byte; below 0: so far from the end. */
+/** Changes one byte; a negative position counts from the end. */
 async function changeByte(at: number): Promise<void> {
   const bytes = await readFile(file());
   const index = at < 0 ? bytes.length + at : at;
@@ -93,7 +93,7 @@ describe("a snapshot", () => {
     }
   });
 
-  it("is replaced by that of a later registry, and leaves nothing else behind", async () => {
+  it("is replaced by that of a later registry, without other files left", async () => {
     const later = { ...registry, generation: 8 };
     await kept();
     const second = snapshots();
@@ -113,12 +113,12 @@ describe("a snapshot", () => {
     expect((await empty.read(registry))?.size).toBe(0);
   });
 
-  it("is not there before the first, which nobody needs to be told", async () => {
+  it("may be missing, without a line in the log", async () => {
     expect(await snapshots().read(registry)).toBeNull();
     expect(lines).toEqual([]);
   });
 
-  it("is not made of a small tree", async () => {
+  it("is not written for a small tree", async () => {
     const usual = createTreeSnapshots({ folder, schema: "world", log });
 
     usual.keep(tree, registry);
@@ -150,7 +150,7 @@ describe("a snapshot", () => {
   });
 });
 
-/** What is done to the file, and the words that the log must have. */
+/** Changes to the file, and the expected words in the log. */
 const damages: readonly [what: string, damage: () => Promise<void>, words: RegExp][] = [
   ["is empty", async () => await writeFile(file(), ""), /no snapshot/],
   [
@@ -183,14 +183,14 @@ const damages: readonly [what: string, damage: () => Promise<void>, words: RegEx
   ["lists no lengths", async () => await changeHeader(/lengths/, "lenghts"), /does not list/],
   ["states a length that is none", async () => await changeHeader(/\[\d/, "[-"), /no snapshot|does not list/],
   [
-    "states more than there is",
+    "states more than it contains",
     async () => await changeHeader(/,\d+,\d+\]/, (lengths) => lengths.replace(/\d/g, "9")),
     /header says/,
   ],
 ];
 
 describe("a file that", () => {
-  it.each(damages)("%s is of no use, and the log says why", async (_, damage, words) => {
+  it.each(damages)("%s is unusable, and the log says why", async (_, damage, words) => {
     await kept();
     await damage();
 
@@ -201,7 +201,7 @@ describe("a file that", () => {
     expect(lines[0]?.fields.error?.message ?? lines[0]?.fields.reason).toMatch(words);
   });
 
-  it("is damaged in any single byte is of no use", async () => {
+  it("is damaged in any single byte is unusable", async () => {
     const whole = await readFile(await kept());
 
     for (let at = 0; at < whole.length; at += 7) {
@@ -215,7 +215,7 @@ describe("a file that", () => {
 
 const readFileWith = async (more: Buffer) => Buffer.concat([await readFile(file()), more]);
 
-/** So many bytes remain; below 0: so many are taken off. */
+/** Cuts the file to a length; a negative one is cut off the end. */
 async function cutTo(bytes: number): Promise<void> {
   await writeFile(file(), (await readFile(file())).subarray(0, bytes));
 }

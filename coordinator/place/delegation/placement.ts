@@ -12,8 +12,7 @@ import { formatRange } from "#core/ip/range";
 import { nothingPublished, type PublishedRanges, type PublishedWord } from "../subnets/published-ranges.ts";
 import { type RangeTable, rangeOfPlace, topBit } from "../subnets/range-table.ts";
 import { countryOf } from "../subnets/subnet.ts";
-import { noId } from "../subnets/subnet-rows.ts";
-import type { TreeColumns } from "../subnets/tree-columns.ts";
+import { noId, type TreeColumns } from "../subnets/tree-columns.ts";
 
 export type PlaceKey = string | number;
 

@@ -5,7 +5,7 @@ import { ChannelListener } from "../../database/channel-listener.ts";
 import { inTransaction, sqlStateOf } from "../../database/transaction.ts";
 import { readPublishedRanges } from "./published-reads.ts";
 import type { Registry } from "./subnet.ts";
-import type { SubnetRows } from "./subnet-rows.ts";
+import type { SubnetRows } from "./tree-columns.ts";
 
 export type SubnetStore = ReturnType<typeof createSubnetStore>;
 

@@ -16,8 +16,7 @@ import {
   topBit,
 } from "./range-table.ts";
 import { countryOf, registryOf, type Subnet } from "./subnet.ts";
-import { noId, SubnetRows } from "./subnet-rows.ts";
-import { layOutColumns, type TreeColumns } from "./tree-columns.ts";
+import { layOutColumns, noId, SubnetRows, type TreeColumns } from "./tree-columns.ts";
 
 /** Throws a RangeError that names the subnet when an id or a range appears twice. */
 export function buildSubnetTree(subnets: Iterable<Subnet>): SubnetTree {

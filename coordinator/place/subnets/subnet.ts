@@ -32,24 +32,25 @@ const firstLetter = 65;
 export function packLabel(country: string | null, registry: Registry): number {
   const index = registries.indexOf(registry);
   if (index < 0) throw new RangeError(`not a registry: ${registry}`);
-  return countryNumber(country) * registries.length + index;
+  return packCountry(country) * registries.length + index;
 }
 
-export function countryOf(label: number): string | null {
-  const number = Math.trunc(label / registries.length) - 1;
-  if (number < 0) return null;
-  return String.fromCharCode(firstLetter + Math.trunc(number / letters), firstLetter + (number % letters));
-}
+export const countryOf = (label: number): string | null =>
+  unpackCountry(Math.trunc(label / registries.length));
 
-export function registryOf(label: number): Registry {
-  return registries[label % registries.length] as Registry;
-}
+export const registryOf = (label: number): Registry => registries[label % registries.length] as Registry;
 
-function countryNumber(country: string | null): number {
+/** From 1 to 676; 0 for none. */
+export function packCountry(country: string | null): number {
   if (country === null) return 0;
-  const first = country.charCodeAt(0) - firstLetter;
-  const second = country.charCodeAt(1) - firstLetter;
-  if (country.length === 2 && first >= 0 && first < letters && second >= 0 && second < letters)
-    return 1 + first * letters + second;
-  throw new RangeError(`not a country code of two capital letters: ${country}`);
+  if (!/^[A-Z]{2}$/.test(country))
+    throw new RangeError(`not a country code of two capital letters: ${country}`);
+  const [first, second] = [country.charCodeAt(0) - firstLetter, country.charCodeAt(1) - firstLetter];
+  return 1 + first * letters + second;
+}
+
+export function unpackCountry(packed: number): string | null {
+  if (packed === 0) return null;
+  const [first, second] = [Math.trunc((packed - 1) / letters), (packed - 1) % letters];
+  return String.fromCharCode(firstLetter + first, firstLetter + second);
 }

@@ -9,7 +9,7 @@ import { formatRange, type IpRange, parseRange } from "#core/ip/range";
 import { mostInFile } from "../../ask/whole-list.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import { countryOf, registryOf } from "../../place/subnets/subnet.ts";
-import { noId } from "../../place/subnets/subnet-rows.ts";
+import { noId } from "../../place/subnets/tree-columns.ts";
 import type {
   CountriesAnswer,
   ExploreAnswer,

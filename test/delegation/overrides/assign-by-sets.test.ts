@@ -1,4 +1,4 @@
-/** Both must hold: the delegation of the subnet, and the crawler's domain sets. */
+/** Hosts that the domain sets of their subnet's crawler exclude are delegated by themselves. */
 import { expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import {
@@ -44,7 +44,7 @@ async function threeCrawlers(answered = true) {
   return { near, middle, far, fleet, leased, pass, rounds, requested, give: domainSets.give };
 }
 
-it("nothing is asked or moved while nobody has domain sets", async () => {
+it("without domain sets, nothing is probed or moved", async () => {
   const { fleet, pass } = await threeCrawlers();
 
   expect(await pass()).toEqual({ moved: 0, ended: 0 });
@@ -65,7 +65,7 @@ it("hosts that the subnet's crawler may not have go to the nearest whose sets ho
   expect(fleet.asked.map(({ crawlerId }) => crawlerId)).not.toContain(near);
 });
 
-it("a host that nobody's sets hold stays where it is and is leased to nobody", async () => {
+it("a host that is in nobody's sets stays where it is and is leased to nobody", async () => {
   const { near, middle, far, leased, pass, give } = await threeCrawlers();
   for (const name of ["near", "middle", "far"]) await give(name, [".com .org"]);
 
@@ -75,14 +75,14 @@ it("a host that nobody's sets hold stays where it is and is leased to nobody", a
   expect(hosts).toEqual([["a.com", "c.org"], [], []]);
 });
 
-it("hosts that the coordinator's own sets do not hold wait, whoever could have them", async () => {
+it("hosts outside the coordinator's own sets wait, whoever could have them", async () => {
   const { pass, give } = await threeCrawlers();
   await give("near", [".com"]);
 
   expect(await pass([".com", ".gr"])).toEqual({ moved: 1, ended: 0 });
 });
 
-it("hosts go with their subnet again when its crawler may have them, and elsewhere when their own may not", async () => {
+it("hosts return to their subnet when its crawler may have them, and move when their own crawler may not", async () => {
   const { near, middle, far, leased, pass, give } = await threeCrawlers();
   await give("near", ["not .gr"]);
   await pass();
@@ -99,7 +99,7 @@ it("hosts go with their subnet again when its crawler may have them, and elsewhe
   expect([await leased(middle), await leased(far)]).toEqual([[], []]);
 });
 
-it("of those that nobody could measure, a crawler that holds them gets them, and one round asks for all of a subnet", async () => {
+it("unmeasured hosts go to a crawler whose sets hold them, with one round for all of a subnet", async () => {
   const { middle, far, leased, pass, give, rounds } = await threeCrawlers(false);
   await give("near", [".com"]);
   await give("middle", [".gr .org"]);
@@ -111,7 +111,7 @@ it("of those that nobody could measure, a crawler that holds them gets them, and
   expect(rounds.map(({ cause }) => cause)).toEqual(["domain-set"]);
 });
 
-it("a subnet of which its crawler may have nothing any more is asked for anew as a whole", async () => {
+it("a subnet with no host that its crawler may have is probed again as a whole", async () => {
   const { pass, give, requested, rounds } = await threeCrawlers();
   await give("near", [".net"]);
   await give("middle", [".com"]);
@@ -137,7 +137,7 @@ it("a crawler whose sets hold none of a subnet's hosts is no candidate for it", 
   expect(denied.denies(near, { ...target, hosts }, noon.getTime())).toBe(false);
 });
 
-it("languages are looked at where pages came in, and once where there were pages before", async () => {
+it("languages are updated for hosts with new pages, and once for hosts with earlier pages", async () => {
   const asked: string[][] = [];
   const store = {
     refreshLanguages: async (hosts: readonly HostHash[]) => asked.push(hosts.map(String)),
@@ -150,7 +150,7 @@ it("languages are looked at where pages came in, and once where there were pages
   for (let pass = 0; pass < 3; pass++) await languages.pass({ all: true });
 
   expect(asked).toEqual([["8", "9", "7"], [], []]);
-  // Where no set depends on them: all that have none yet, and some again.
+  // No set depends on languages: hosts without one, and twenty others.
   languages.note(Array.from({ length: 100 }, (_, host) => String(host) as HostHash));
   await languages.pass({ all: false });
 

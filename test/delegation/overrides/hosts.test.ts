@@ -1,4 +1,4 @@
-/** GeoDNS: names that answer by place are told from names that rotate, and delegated by themselves. */
+/** GeoDNS: names that answer by place are distinguished from names that rotate, and delegated by themselves. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Fleet } from "#coordinator/place/crawlers/crawler";
 import { delegateHosts, NameWatch } from "#coordinator/place/delegation/overrides/hosts";
@@ -63,7 +63,7 @@ const ports = async () => ({
 const pass = async () => await delegateHosts(await ports());
 const fetchedElsewhere = () => names.note(fetchesBy(athens, ["www.example", "5.1.2.7", 30]));
 
-/** So many passes, each after the answer's TTL. */
+/** Runs passes, each after the answer's TTL. */
 const passes = async (count: number, before: (index: number) => void = () => {}) => {
   const delegated: string[] = [];
   for (let index = 0; index < count; index++) {
@@ -118,11 +118,11 @@ describe("a host that resolves differently by place", () => {
 
   it("stays with its subnet while nobody can measure it", async () => {
     fetchedElsewhere();
-    const told = new Map(sees);
+    const answers = new Map(sees);
 
     const delegated = await passes(3, (index) => {
       if (index === 2) sees = new Map();
-      else sees = told;
+      else sees = answers;
     });
 
     expect(delegated).toEqual([]);
@@ -141,7 +141,7 @@ describe("a host that is fetched where the coordinator sees it", () => {
       noon,
     );
 
-  it("is looked at once by the crawler that is farthest from there, and suspected when that sees another place", async () => {
+  it("is resolved once by the farthest crawler, and suspected when that sees another place", async () => {
     await distances();
     fetchedThere();
 
@@ -149,7 +149,7 @@ describe("a host that is fetched where the coordinator sees it", () => {
     expect(asked[0]).toEqual({ crawlerId: tokyo, byName: true });
   });
 
-  it("is not suspected when that one sees the same, and not looked at again for a week", async () => {
+  it("is not suspected when that crawler sees the same, and not checked again for a week", async () => {
     await distances();
     sees.set(tokyo, ["5.1.1.8", 90]);
     for (let again = 0; again < 3; again++) {
@@ -166,7 +166,7 @@ describe("a host that is fetched where the coordinator sees it", () => {
 });
 
 describe("what is not suspected at all", () => {
-  it("is a host fetched at another of the addresses that the coordinator was told", async () => {
+  it("is a host fetched at another address of the coordinator's answer", async () => {
     const addresses = ["5.1.1.7", "5.1.2.7"];
     const resolved = {
       type: "resolved",
@@ -196,7 +196,7 @@ describe("what is not suspected at all", () => {
 });
 
 describe("a name that rotates", () => {
-  it("is given up, and not looked at again for a day", async () => {
+  it("is cleared, and not checked again for a day", async () => {
     fetchedElsewhere();
     const places = ["5.1.1.7", "5.1.2.7", "5.1.3.7"];
     const turn = (index: number) => {
@@ -236,7 +236,7 @@ describe("a host by itself", () => {
     expect(await byThemselves()).toEqual([{ host: "www.example", crawler_id: { lima, tokyo }[then] }]);
   });
 
-  it("stays with its crawler, which asked twice, where that held itself back", async () => {
+  it("stays with its crawler when that was held back twice", async () => {
     sees.set(lima, ["5.1.4.7", 60]).delete(tokyo);
     heldBack.add(tokyo);
     asked.length = 0;
@@ -247,7 +247,7 @@ describe("a host by itself", () => {
     expect(asked.filter(({ crawlerId }) => crawlerId === tokyo)).toHaveLength(2);
   });
 
-  it("goes with its subnet again when everybody is told the same", async () => {
+  it("goes with its subnet again when everybody sees the same", async () => {
     sees = new Map([athens, tokyo, lima].map((id) => [id, ["5.1.1.7", 20]]));
 
     expect(await review()).toEqual({ reviewed: 1, ended: 1 });
@@ -255,13 +255,13 @@ describe("a host by itself", () => {
     expect(await hosts.leased(athens)).toEqual(["www.example"]);
   });
 
-  it("ends when nothing of it is to be fetched any more", async () => {
+  it("ends when it has nothing left to fetch", async () => {
     await world.pool.query("update frontier_url set state = 'gone'");
 
     expect(await review()).toEqual({ reviewed: 1, ended: 1 });
   });
 
-  it("is not suspected once more", async () => {
+  it("is not suspected again", async () => {
     names = new NameWatch();
     asked.length = 0;
     fetchedElsewhere();
@@ -272,7 +272,7 @@ describe("a host by itself", () => {
   });
 });
 
-it("asks a dozen crawlers at most, those who fetched among them", async () => {
+it("asks a dozen crawlers at most, including those that fetched it", async () => {
   const many: CrawlerId[] = [];
   for (let index = 0; index < 17; index++) many.push(await world.arrived(`crawler-${index}`));
   const large: Fleet = { online: () => [athens, tokyo, lima, ...many], probe: fleet.probe };

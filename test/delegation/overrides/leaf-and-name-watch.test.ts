@@ -1,7 +1,7 @@
-/** What the watches keep in memory, and how much of it at most. */
+/** What the watches keep in memory, and its limits. */
 import { describe, expect, it } from "vitest";
 import { addAnswer, NameWatch } from "#coordinator/place/delegation/overrides/hosts";
-import type { HostPlace } from "#coordinator/place/delegation/overrides/override";
+import type { HostPlace } from "#coordinator/place/delegation/overrides/override-store";
 import { LeafWatch } from "#coordinator/place/delegation/overrides/split-leaves";
 import { asCrawlerId, asHolderId, asSubnetId, type HostHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
@@ -30,14 +30,14 @@ describe("connect times", () => {
     });
   });
 
-  it("of a leaf of one address are of no interest", () => {
+  it("of a leaf with one address are ignored", () => {
     const watch = new LeafWatch();
     for (let time = 0; time < 9; time++) watch.note(fetchesBy(athens, ["a.example", "5.1.1.1", 1]), inLeaf);
 
     expect(watch.takeTouched(0)).toEqual([]);
   });
 
-  it("are kept for 64 addresses of a leaf, those fetched from lately", () => {
+  it("are kept for the 64 addresses of a leaf that were fetched from last", () => {
     const watch = new LeafWatch();
     for (let last = 0; last < 100; last++) {
       watch.note(fetchesBy(athens, ["a.example", `5.1.1.${last}`, 1]), inLeaf);
@@ -51,7 +51,7 @@ describe("connect times", () => {
     expect(addresses).not.toContain("5.1.1.0");
   });
 
-  it("are given once, until there are new ones", () => {
+  it("are returned once, until there are new ones", () => {
     const watch = new LeafWatch();
     watch.note(fetchesBy(athens, ["a.example", "5.1.1.1", 1], ["b.example", "5.1.1.2", 1]), inLeaf);
 
@@ -70,7 +70,7 @@ describe("names", () => {
     byItself: false,
   });
 
-  it("are noted by new connections only, 5,000 between two passes at most", () => {
+  it("are noted from new connections only, at most 5,000 between two passes", () => {
     const watch = new NameWatch();
     const reused = fetchesBy(athens, ["a.example", "5.1.1.1", 1]);
     const { result, ...rest } = reused.results[0]!;
@@ -84,7 +84,7 @@ describe("names", () => {
     expect(watch.takeNoted(0).size).toBe(5000);
   });
 
-  it("are suspected a thousand at once at most, the latest of them", () => {
+  it("are suspected at most a thousand at once, the latest ones", () => {
     const watch = new NameWatch();
     for (let host = 0; host < 1100; host++) watch.suspect(place(`h${host}.example`), athens);
 
@@ -105,7 +105,7 @@ describe("names", () => {
     expect(watch.takeNoted(86_400_000).size).toBe(1);
   });
 
-  it("keep twelve answers of a vantage point, the latest", () => {
+  it("keep the latest twelve answers of a vantage point", () => {
     const watch = new NameWatch();
     watch.suspect(place("a.example"), athens);
     const [suspect] = watch.due(0, 1);

@@ -1,7 +1,10 @@
 /** Hosts and parts of leaves with delegations of their own: who leases what, and what becomes of them. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FinerRound, PlannedPart } from "#coordinator/place/delegation/overrides/override";
-import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
+import {
+  createFinerDelegationStore,
+  type FinerRound,
+  type PlannedPart,
+} from "#coordinator/place/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
   eachMs,

@@ -1,11 +1,13 @@
 /**
- * For the flows of finer delegations: a leaf 5.1.1.0/24 with several hosts, results as they arrive, and ports
- * over real stores with a clock that is set by hand.
+ * For tests of finer delegations: a leaf 5.1.1.0/24 with several hosts, arriving results, and ports over real stores
+ * with a manual clock.
  */
 
 import type { Fleet, ResultBatch } from "#coordinator/place/crawlers/crawler";
-import type { FinerRound } from "#coordinator/place/delegation/overrides/override";
-import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
+import {
+  createFinerDelegationStore,
+  type FinerRound,
+} from "#coordinator/place/delegation/overrides/override-store";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { FlowWorld } from "../../support/flow-world.ts";

@@ -78,7 +78,7 @@ describe("a leaf whose addresses measure apart", () => {
     expect(await leaves.leased(owner)).toEqual(["high.example", "low.example"]);
   });
 
-  it("stays whole when the subnet's crawler does not answer, for then nothing can be compared", async () => {
+  it("stays whole when the subnet's crawler does not answer, because nothing can be compared", async () => {
     await fetched(...apart);
     const silent = { type: "timed-out", method: "connect", reason: "3000 ms" } as const;
 
@@ -99,7 +99,7 @@ describe("a leaf whose addresses measure apart", () => {
     expect([atOnce, later]).toEqual([[], [leaf]]);
   });
 
-  it("takes addresses that measure like a probed one along, and probes four at most", async () => {
+  it("includes addresses that measure like a probed one, and probes four at most", async () => {
     const others = Array.from({ length: 8 }, (_, index) => `5.1.1.${220 + index}`);
     for (const [index, address] of others.entries()) await leaves.host(`h${index}.example`, address);
     await fetched(...apart, ...others.map((address, index) => [`h${index}.example`, address, 96] as const));
@@ -119,12 +119,12 @@ describe("what raises no suspicion", () => {
       async () => await fetched(["low.example", "5.1.1.7", 21], ["high.example", "5.1.1.200", 27]),
     ],
     [
-      "a leaf of which everything turned slow: that is recalibration's business",
+      "a leaf that turned slow as a whole, which is left to recalibration",
       async () => await fetched(["low.example", "5.1.1.7", 90], ["high.example", "5.1.1.200", 95]),
     ],
-    ["what a crawler measures that does not have the leaf", async () => await fetchedBy(near, ...apart)],
+    ["what a crawler measures that does not own the leaf", async () => await fetchedBy(near, ...apart)],
     [
-      "a leaf that nobody measured, anycast among them",
+      "an unmeasured leaf, such as anycast",
       async () => {
         await world.pool.query("update delegation set measured = false");
         await fetched(...apart);
@@ -153,7 +153,7 @@ describe("a part", () => {
     await pass(table({ "5.1.1.200": [94, 12] }));
   });
 
-  it("has an address of its own kind only: what measures apart in it goes back or elsewhere", async () => {
+  it("is made smaller when an address in it measures apart", async () => {
     await leaves.host("odd.example", "5.1.1.130");
     await fetchedBy(
       near,
@@ -176,7 +176,7 @@ describe("a part", () => {
     return await reviewFiner({ ...ports, resolver });
   };
 
-  it("is looked at again after six hours, and goes on where it still measures apart", async () => {
+  it("is reviewed after six hours, and kept while it still measures apart", async () => {
     const fleet = table({ "5.1.1.200": [94, 12] });
 
     expect(await review(fleet, 6 * 3600 - 1)).toEqual({ reviewed: 0, ended: 0 });
@@ -191,11 +191,11 @@ describe("a part", () => {
     expect(await leaves.leased(owner)).toEqual(["high.example", "low.example"]);
   });
 
-  it("is not joined for a gain between 2.5 and 5 ms, so that it does not come and go", async () => {
+  it("is not joined for a gain between 2.5 and 5 ms, which avoids flapping", async () => {
     expect(await review(table({ "5.1.1.200": [16, 12] }))).toEqual({ reviewed: 1, ended: 0 });
   });
 
-  it("is joined again when its crawler has come to have the whole subnet, without a probe", async () => {
+  it("is joined again without a probe when its crawler has the whole subnet", async () => {
     await leaves.delegated(leaf, near, 12);
     const fleet = table({});
 
@@ -214,7 +214,7 @@ describe("a part", () => {
     expect(await parts()).toEqual([["5.1.1.128", "5.1.1.255", third]]);
   });
 
-  it("stays as it is for an hour when nobody answers", async () => {
+  it("is kept for an hour when nobody answers", async () => {
     const fleet = table({});
 
     await review(fleet);

@@ -1,4 +1,4 @@
-/** A subnet's crawler is the nearest that may have any of its hosts; its hosts' names and languages say who may. */
+/** A subnet's crawler is the nearest whose domain sets hold any of its hosts, by name or language. */
 import { describe, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
 import {
@@ -17,7 +17,7 @@ import { finerWorld } from "./override-world.ts";
 
 const world = flowWorld();
 
-/** near (10 ms), middle (20 ms) and far (30 ms) from the hosts, which are in one subnet that nobody has. */
+/** near (10 ms), middle (20 ms) and far (30 ms) from the hosts, which are in one undelegated subnet. */
 async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string, readonly string[]>>) {
   const { host, leased, ports } = await finerWorld(world);
   const names = ["near", "middle", "far"];
@@ -30,7 +30,7 @@ async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string
   const misplacedHosts = createMisplacedHostStore(world.pool);
   for (const [name, given] of Object.entries(sets)) await domainSets.give(name, given);
 
-  /** Rounds for the subnets that wait or are asked for, then what domain sets change, until nothing does. */
+  /** Runs rounds for waiting and requested subnets, and then the domain sets' pass, until nothing changes. */
   const settle = async () => {
     const asked: SubnetId[] = [];
     const finer = await ports(fleet);
@@ -61,7 +61,7 @@ async function openSubnet(hosts: readonly string[], sets: Readonly<Record<string
 }
 
 describe("a subnet with hosts of several crawlers' sets", () => {
-  it("has each host crawled by the nearest of those that hold it, whichever host came first", async () => {
+  it("has each host crawled by the nearest crawler whose sets hold it", async () => {
     const { settle, has } = await openSubnet(["a.com", "b.gr", "c.org"], {
       near: [".gr"],
       middle: [".org .gr"],
@@ -73,7 +73,7 @@ describe("a subnet with hosts of several crawlers' sets", () => {
     expect(await has()).toEqual({ near: ["b.gr"], middle: ["c.org"], far: ["a.com"] });
   });
 
-  it("is delegated though the first of its hosts is in nobody's sets", async () => {
+  it("is delegated even if its first host is in nobody's sets", async () => {
     const { settle, has } = await openSubnet(["a.com", "b.gr"], {
       near: [".net"],
       middle: [".gr"],
@@ -88,7 +88,7 @@ describe("a subnet with hosts of several crawlers' sets", () => {
 });
 
 describe("a subnet in one language", () => {
-  it("goes to the nearest before a page of it was read, and then to the nearest that holds the language", async () => {
+  it("goes to the nearest crawler before any page was read, and then to the nearest for its language", async () => {
     const hosts = ["a.com", "b.com"];
     const { settle, has, speaks } = await openSubnet(hosts, {
       near: ["lang:en"],
@@ -112,7 +112,7 @@ describe("a subnet in one language", () => {
     expect(await world.rows("select from finer_delegation")).toEqual([]);
   });
 
-  it("that is known already is delegated among those that hold it", async () => {
+  it("that is known is delegated among the crawlers for its language", async () => {
     const { settle, has, speaks } = await openSubnet(["a.com"], { near: ["lang:en"], middle: ["lang:el"] });
     await speaks("a.com", "el");
 

@@ -1,4 +1,4 @@
-/** How long delegations last, by what was seen of their kind, and when each is checked again. */
+/** How long delegations last, by the moves of their kind, and when each is checked again. */
 import { describe, expect, it } from "vitest";
 import {
   AgeingTally,
@@ -14,14 +14,14 @@ import { seededRandom } from "#core/random";
 const keys = (holderKey: number, country: string): RateKeys => rateKeysOf({ holderKey, country });
 
 describe("the rate of moves", () => {
-  it("is the usual one before anything was seen", () => {
+  it("is the usual one without observations", () => {
     const { perMonth, lossMs } = new MoveRates().rateOf(keys(1, "NL"));
 
     expect(perMonth).toBeCloseTo(usualRate.perMonth, 12);
     expect(lossMs).toBe(usualRate.lossMs);
   });
 
-  it("is a kind's own where much was seen of it, and that of the wider kind where nothing was", () => {
+  it("is a kind's own after many observations, and that of the wider kind without any", () => {
     const rates = new MoveRates();
     for (let check = 0; check < 2000; check += 1) {
       rates.note(keys(1, "NL"), { days: 30.4, moved: check % 100 === 0, lostMs: 30 });
@@ -37,7 +37,7 @@ describe("the rate of moves", () => {
     expect(rates.rateOf(keys(4, "CY")).perMonth).toBeGreaterThan(0.2);
   });
 
-  it("is told as people say it", () => {
+  it("is worded as a readable interval", () => {
     const words = [2, 1, 0.125, 0.05, 0.01].map((perMonth) => moveIntervalWords({ perMonth }));
 
     expect(words).toEqual(["15 days", "30 days", "8 months", "20 months", "8 years"]);
@@ -53,7 +53,7 @@ describe("the plan of checks", () => {
     expect(checkAfterDays(ageing, tally.planFor(30)!)).toBeCloseTo(30, 9);
   });
 
-  it("comes to the budget where they differ, and sooner to what loses more", () => {
+  it("fits the budget where they differ, and checks those that lose more sooner", () => {
     const seed = 11;
     const random = seededRandom(seed);
     const tally = new AgeingTally();
@@ -70,13 +70,13 @@ describe("the plan of checks", () => {
     expect(perDay / (all.length / 30), `seed ${seed}`).toBeLessThan(1.05);
     const daysOf = (perDay: number, lossPerDay: number) => checkAfterDays({ perDay, lossPerDay }, plan);
     expect(daysOf(0.01, 5000)).toBeLessThan(daysOf(0.01, 500));
-    // What moves every other day is not worth a check, nor what never does.
+    // A subnet that moves every other day is not worth a check, nor one that never does.
     expect(daysOf(0.01, 500)).toBeLessThan(daysOf(0.6, 500));
     expect(daysOf(0.01, 500)).toBeLessThan(daysOf(0.00001, 500));
     expect([daysOf(0.00001, 1), daysOf(1e-9, 1e-9)]).toEqual([90, 90]);
   });
 
-  it("is none where there is nothing to check", () => {
+  it("is null without delegations", () => {
     expect(new AgeingTally().planFor(30)).toBeNull();
   });
 });

@@ -84,7 +84,14 @@ const evening: TimesOf = (host, minute) =>
 const oneSubnet = { subnets: 1 };
 
 it.each<
-  [string, number, { subnets?: number }, (readonly [minutes: number, timesOf: TimesOf])[], readonly string[], number]
+  [
+    string,
+    number,
+    { subnets?: number },
+    (readonly [minutes: number, timesOf: TimesOf])[],
+    readonly string[],
+    number,
+  ]
 >([
   [
     "names the hosts behind a changed route, and no others",

@@ -1,6 +1,6 @@
 /**
- * Hosts that turned slow, over real fetches: eight at 20 ms are the past; above 30 ms (1.5 times, and 10 ms
- * more) four times in a row, the subnet is probed again.
+ * Hosts that turned slow, with real fetches: after eight at 20 ms, four in a row above 30 ms (1.5 times, and 10 ms
+ * more) have the subnet probed again.
  */
 import { beforeEach, expect, it } from "vitest";
 import { RecalibrationQueue } from "#coordinator/place/delegation/recalibration/recalibrate";
@@ -40,7 +40,7 @@ async function queue(): Promise<RecalibrationQueue> {
   return new RecalibrationQueue({ ...world, state, now }, defaultRecalibrationRule);
 }
 
-/** Fetches one after the other, with these times to the first byte. */
+/** Stores fetches in sequence, with these times to the first byte. */
 async function fetched(crawlerId: CrawlerId, times: readonly number[]) {
   const { hostHash, urlHash } = keyOf(url);
   for (const firstByteMs of times) {
@@ -54,7 +54,7 @@ async function fetched(crawlerId: CrawlerId, times: readonly number[]) {
   }
 }
 
-/** What a crawler ships for these URLs, fetched just now with this time to the first byte. */
+/** A batch of results for these URLs, fetched now with this time to the first byte. */
 const batch = (urls: readonly string[], firstByteMs = 20, crawlerId = north) => ({
   crawlerId,
   spoolId,
@@ -86,7 +86,7 @@ async function slowAfter(recalibration: RecalibrationQueue): Promise<readonly Su
 const usual = [20, 20, 20, 20, 20, 20, 20, 20];
 const slow = [90, 95, 92, 94];
 
-it("judges what arrives without reading the past again, once it knows the host", async () => {
+it("judges arriving results without reading the history again, once it knows the host", async () => {
   await fetched(north, usual);
   const recalibration = await queue();
   expect(await slowAfter(recalibration)).toEqual([]);
@@ -109,7 +109,7 @@ it("counts a result that arrives twice once", async () => {
   expect(await recalibration.findSlow()).toEqual([]);
 });
 
-it("wants a round for a host that was slow four times in a row, of those that were fetched since the last pass", async () => {
+it("requests a round for a host that was slow four times in a row, if it was fetched since the last pass", async () => {
   await fetched(north, [...usual, ...slow]);
   const recalibration = await queue();
 
@@ -124,7 +124,7 @@ it("wants a round for a host that was slow four times in a row, of those that we
   expect(await slowAfter(await queue())).toEqual([]);
 });
 
-it("keeps an alarm during the cool-down of an hour, for after it", async () => {
+it("delays an alarm during the cool-down of an hour", async () => {
   await fetched(north, [...usual, ...slow]);
   const recalibration = await queue();
   expect(await slowAfter(recalibration)).toEqual([subnetId]);
@@ -137,7 +137,7 @@ it("keeps an alarm during the cool-down of an hour, for after it", async () => {
   expect(await recalibration.findSlow()).toEqual([subnetId]);
 });
 
-it("starts anew after a move: what the former crawler measured is no past of the new one", async () => {
+it("starts over after a move, without the former crawler's times", async () => {
   await fetched(north, usual);
   await fetched(south, slow);
   await world.delegations.saveRound(roundOf(subnetId, [[south, 20]], { cause: "slow-fetches" }));
@@ -145,7 +145,7 @@ it("starts anew after a move: what the former crawler measured is no past of the
   expect(await slowAfter(await queue())).toEqual([]);
 });
 
-it("starts anew when a subnet comes back to a crawler that had it before", async () => {
+it("starts over when a subnet comes back to a crawler that had it before", async () => {
   await fetched(north, usual);
   await fetched(south, [50]);
   await fetched(north, slow);

@@ -98,7 +98,7 @@ it("spends the rounds where more is fetched, and as many as before in all", asyn
   }
 });
 
-it("learns from rounds what moves: another crawler that is nearer by more than a few ms", async () => {
+it("learns moves from rounds: another crawler is nearer by more than a few ms", async () => {
   const [north, south] = [await world.arrived("north"), await world.arrived("south")];
   const [moved, stayed, level] = [await world.site(1), await world.site(2), await world.site(3)];
   const round = async (
@@ -114,7 +114,7 @@ it("learns from rounds what moves: another crawler that is nearer by more than a
   await round(moved, 10, eachMs([south, 8], [north, 50]));
   await round(stayed, 20, eachMs([north, 10], [south, 30]));
   await round(level, 20, eachMs([south, 9], [north, 11]));
-  // Given away by load: neither a move nor a measurement to learn from.
+  // Assigned by load, which is neither a move nor a measurement.
   const reason = {
     type: "anycast",
     ...{ near: { crawlerId: south, rttMs: 1 }, far: { crawlerId: north, rttMs: 2 } },

@@ -12,7 +12,7 @@ import { type FetchModel, simulateFetches } from "./simulated-fetches.ts";
 
 const rule = defaultRecalibrationRule;
 const steady = [40, 42, 41, 39, 40, 43, 41, 40];
-/** Enough clean fetches for two in a row to mean something: n in a row with (1/(n+30))² under 1 in 100,000. */
+/** Enough usual fetches for two slow ones in a row to mean something: (1/(n+30))² is below 1 in 100,000. */
 const longSteady = Array.from({ length: 300 }, (_, index) => steady[index % steady.length]!);
 
 function alarmsOf(times: readonly number[], given = rule): { index: number; alarm: TimesAlarm }[] {
@@ -33,18 +33,18 @@ describe("slow in a row", () => {
   const lossy = Array.from({ length: 410 }, (_, index) => (index % 20 === 19 ? 1040 : 40 + (index % 3)));
 
   it.each<[string, readonly number[], number, Partial<typeof rule>?]>([
-    ["not before the fourth at a host of which little is known", [...steady, 95, 97, 96], 0],
-    ["at the fourth at a host of which little is known", [...steady, 95, 97, 96, 95], 1],
-    ["not by three where one fetch in twenty is slow", [...lossy, 95, 97, 95], 0],
-    ["by four where one fetch in twenty is slow", [...lossy, 95, 97, 95, 97], 1],
+    ["not before the fourth at a little-known host", [...steady, 95, 97, 96], 0],
+    ["at the fourth at a little-known host", [...steady, 95, 97, 96, 95], 1],
+    ["not at the third where one fetch in twenty is slow", [...lossy, 95, 97, 95], 0],
+    ["at the fourth where one fetch in twenty is slow", [...lossy, 95, 97, 95, 97], 1],
     ["not where the next is usual", [...longSteady, 95, 41, 95, 41, 95], 0],
     ["not without a history", [40, 40, 40, 40, 40, 40, 40, 95, 97, 95, 97], 0],
     ["also where one page of the past took a minute", [60_000, ...longSteady, 95, 97], 1],
     ["by the operator's factor", [...longSteady, 95, 97], 0, { factor: 3 }],
     ["by the operator's count", [...longSteady, 95, 97], 0, { inARow: 3 }],
     ["not where a host at 1 ms takes 3", [1, 1, 1.2, 1, 1.1, 1, 1, 1.1, 3, 3, 3, 3, 3, 3, 3, 3], 0],
-    ["not where a host is always restless", [40, 120, 60, 200, 90, 45, 150, 230, 80, 210, 190], 0],
-    ["without times that are none", [...longSteady, 95, Number.NaN, -1, 97], 1],
+    ["not where a host's times always vary widely", [40, 120, 60, 200, 90, 45, 150, 230, 80, 210, 190], 0],
+    ["without counting invalid times", [...longSteady, 95, Number.NaN, -1, 97], 1],
     [
       "once for a host that became slow for good: the new level is the usual one",
       [...longSteady, ...longSteady.map((timeMs) => timeMs + 60)],
@@ -56,7 +56,7 @@ describe("slow in a row", () => {
 });
 
 describe("change point", () => {
-  it("finds a shift that the factor lets pass", () => {
+  it("finds a shift that is below the factor", () => {
     const shifted = longSteady.map((timeMs) => timeMs * 1.2);
 
     expect(alarmsOf([...longSteady, ...shifted])).toMatchObject([
@@ -64,13 +64,13 @@ describe("change point", () => {
     ]);
   });
 
-  it("leaves shifts alone that are not worth a probe: under 10 %, or under 3 ms", () => {
+  it("ignores shifts that are not worth a probe: under 10 %, or under 3 ms", () => {
     expect(alarmsOf([...longSteady, ...longSteady.map((timeMs) => timeMs * 1.05)])).toEqual([]);
     const near = longSteady.map((timeMs) => timeMs / 10);
     expect(alarmsOf([...near, ...near.map((timeMs) => timeMs + 2.5)])).toEqual([]);
   });
 
-  it("scores by place: evidence in the upper quarter, counter-evidence below, none on average", () => {
+  it("scores by rank: evidence in the upper quarter, counter-evidence below, none on average", () => {
     const places = Array.from({ length: 10_000 }, (_, index) => (index + 0.5) / 10_000);
     const meanLikelihood =
       places.reduce((sum, place) => sum + Math.exp(changeScore(place)), 0) / places.length;
@@ -81,7 +81,7 @@ describe("change point", () => {
     expect(meanLikelihood).toBeGreaterThan(0.99);
   });
 
-  it("never alarms by one fetch: six at the upper end are needed", () => {
+  it("needs at least six fetches, however slow they are", () => {
     expect(Math.ceil(changeThreshold / changeScore(0.001))).toBe(6);
   });
 });

@@ -4,8 +4,8 @@
  */
 
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
-import { SubnetRows } from "#coordinator/place/subnets/subnet-rows";
 import { type SubnetTree, treeOfRows } from "#coordinator/place/subnets/subnet-tree";
+import { SubnetRows } from "#coordinator/place/subnets/tree-columns";
 import { asCrawlerId, type CrawlerId, type SubnetId } from "#core/ids";
 import { formatAddress } from "#core/ip/address";
 import { mix32, seededRandom } from "#core/random";
