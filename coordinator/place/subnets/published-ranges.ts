@@ -17,6 +17,7 @@ import { GrowingColumn } from "#core/text-pool";
 import {
   columnsOf,
   compareWords,
+  GrowingRanges,
   type RangeColumns,
   rangeAt,
   reordered,
@@ -202,29 +203,13 @@ function sizeWithin(columns: RangeColumns, row: number, asked: RangeColumns): nu
   return size + 1;
 }
 
-class GrowingFamily {
-  readonly #family: 4 | 6;
-  readonly #words: 1 | 4;
-  readonly first = new GrowingColumn((length) => new Uint32Array(length));
-  readonly last = new GrowingColumn((length) => new Uint32Array(length));
+class GrowingFamily extends GrowingRanges {
   readonly lists = new GrowingColumn((length) => new Int32Array(length));
   readonly places = new GrowingColumn((length) => new Int32Array(length));
   readonly withins = new GrowingColumn((length) => new Int32Array(length));
 
-  constructor(family: 4 | 6) {
-    this.#family = family;
-    this.#words = family === 4 ? 1 : 4;
-  }
-
   sorted(): PublishedFamily {
-    const count = this.lists.length;
-    const read: RangeColumns = {
-      family: this.#family,
-      words: this.#words,
-      count,
-      first: this.first.values(),
-      last: this.last.values(),
-    };
+    const read = this.ranges();
     const order = sortedOrder(read);
     const columns = reordered(read, order);
     const inOrder = (column: Int32Array) => Int32Array.from(order, (row) => column[row] as number);

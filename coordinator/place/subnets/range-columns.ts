@@ -5,6 +5,7 @@
 
 import type { IpAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress } from "#core/ip/range";
+import { GrowingColumn } from "#core/text-pool";
 
 export interface RangeColumns {
   readonly family: 4 | 6;
@@ -14,6 +15,23 @@ export interface RangeColumns {
   /** First addresses: `count * words` numbers. */
   readonly first: Uint32Array;
   readonly last: Uint32Array;
+}
+
+/** Ranges of one family whose number is not known yet. */
+export class GrowingRanges {
+  readonly #family: 4 | 6;
+  readonly first = new GrowingColumn((length) => new Uint32Array(length));
+  readonly last = new GrowingColumn((length) => new Uint32Array(length));
+
+  constructor(family: 4 | 6) {
+    this.#family = family;
+  }
+
+  ranges(): RangeColumns {
+    const words = this.#family === 4 ? 1 : 4;
+    const [first, last] = [this.first.values(), this.last.values()];
+    return { family: this.#family, words, count: first.length / words, first, last };
+  }
 }
 
 /** Columns for `count` ranges, to be filled with `writeRange`. */

@@ -6,7 +6,15 @@
 import { formatRange, type IpRange } from "#core/ip/range";
 import { GrowingColumn, TextPool } from "#core/text-pool";
 import { type Nesting, nest } from "./nest.ts";
-import { columnsOf, type RangeColumns, rangeAt, reordered, sortedOrder } from "./range-columns.ts";
+import {
+  columnsOf,
+  compareWords,
+  GrowingRanges,
+  type RangeColumns,
+  rangeAt,
+  reordered,
+  sortedOrder,
+} from "./range-columns.ts";
 import { type RangeTable, rangeTable } from "./range-table.ts";
 import { packLabel, type Registry } from "./subnet.ts";
 
@@ -170,8 +178,9 @@ export class SubnetRows {
   }
 
   /** Addresses as four 32-bit words, the most significant first. */
-  addIpv6(first: ArrayLike<number>, last: ArrayLike<number>, facts: SubnetFacts): void {
-    if (isBehind(first, last)) throw new RangeError(`subnet ${facts.id} ends before it starts`);
+  addIpv6(first: Uint32Array, last: Uint32Array, facts: SubnetFacts): void {
+    if (compareWords(first, 0, last, 0, 4) > 0)
+      throw new RangeError(`subnet ${facts.id} ends before it starts`);
     for (let word = 0; word < 4; word += 1) {
       this.ipv6.first.push(first[word] as number);
       this.ipv6.last.push(last[word] as number);
@@ -197,31 +206,11 @@ export class SubnetRows {
 }
 
 /** One column per fact, for one family. */
-export class FamilyRows {
-  readonly family: 4 | 6;
-  readonly first = new GrowingColumn((length) => new Uint32Array(length));
-  readonly last = new GrowingColumn((length) => new Uint32Array(length));
+export class FamilyRows extends GrowingRanges {
   readonly ids = new GrowingColumn((length) => new Int32Array(length));
   readonly holderIds = new GrowingColumn((length) => new Int32Array(length));
   readonly labels = new GrowingColumn((length) => new Uint16Array(length));
   readonly nameIds = new GrowingColumn((length) => new Int32Array(length));
-
-  constructor(family: 4 | 6) {
-    this.family = family;
-  }
-
-  ranges(): RangeColumns {
-    const words = this.family === 4 ? 1 : 4;
-    const [first, last] = [this.first.values(), this.last.values()];
-    return { family: this.family, words, count: this.ids.length, first, last };
-  }
-}
-
-function isBehind(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
-  for (let word = 0; word < 4; word += 1) {
-    if (a[word] !== b[word]) return (a[word] as number) > (b[word] as number);
-  }
-  return false;
 }
 
 function checkedId(id: number): number {
