@@ -5,8 +5,7 @@
 
 import type { PoolClient } from "pg";
 import { compareWords, type RangeColumns } from "#coordinator/place/subnets/range-columns";
-import { registries } from "#coordinator/place/subnets/subnet";
-import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
+import { registries, unpackCountry } from "#coordinator/place/subnets/subnet";
 import { type CopyWriter, writeCopy } from "#db/copy";
 import type { FamilyState, HolderTable, RegistryState } from "../tree/registry-state.ts";
 import type { CurrentFamily, CurrentHolders, CurrentTree } from "./current-tree.ts";

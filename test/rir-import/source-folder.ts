@@ -2,8 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rangeAt } from "#coordinator/place/subnets/range-columns";
-import { type Registry, registries } from "#coordinator/place/subnets/subnet";
-import { unpackCountry } from "#coordinator/place/subnets/subnet-rows";
+import { type Registry, registries, unpackCountry } from "#coordinator/place/subnets/subnet";
 import { formatRange, type IpRange } from "#core/ip/range";
 import { readState } from "#rir-import/check";
 import type { FamilyState, RegistryState } from "#rir-import/tree/registry-state";

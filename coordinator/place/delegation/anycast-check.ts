@@ -89,7 +89,7 @@ export function provenAnycast(view: AnycastView): AnycastRange | null {
   return { evidence: first, confirmed, listed, byLoad: fastByLoad(view) };
 }
 
-/** The crawler whose answer would rule out a single faulty crawler; null when nothing contradicts or nobody can tell. */
+/** The crawler whose answer would rule out a single faulty crawler; null when nothing contradicts, or nobody can decide. */
 export function confirmingCrawler(view: AnycastView): CrawlerId | null {
   const pairs = contradictions(placed(view), view.fleet);
   const suspects = suspectsOf(pairs);
@@ -463,7 +463,7 @@ export class AnycastCandidates {
     const { state, ranges, online, nowMs } = this.#ports;
     const crawlers = someOf(online());
     const found: SubnetId[] = [];
-    /** One range stands for its place of the list. */
+    /** One range per listed place. */
     const places = new Set<string>();
     for (let looked = 0; looked < Math.min(lookedAt, state.delegationTable.size); looked += 1) {
       if (found.length === roundsPerTurn) return found;

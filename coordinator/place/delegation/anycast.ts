@@ -197,7 +197,7 @@ export function placeOf(crawlerId: CrawlerId, state: CoordinatorState): Coordina
   return latitude === null || longitude === null ? null : { latitude, longitude };
 }
 
-// Remembers which subnets are anycast, and their holders, since whoever announces one range from many places usually
+// Remembers which subnets are anycast, and their holders, since a network that announces one range from many places usually
 // announces others so. Holders found clear are remembered for a while, so that ranges registered abroad are not
 // checked repeatedly. Loaded from the database at start.
 

@@ -359,7 +359,7 @@ export interface Prior {
   readonly shares: Float64Array;
   /**
    * 1/(s+1) for s past delegations of the same holder (without a holder, of the next less specific subnet): 1 when
-   * new, near 0 when well known. Published places do not affect it: they tell where to ask, not how good earlier
+   * new, near 0 when well known. Published places do not affect it: they suggest whom to ask, not how good earlier
    * choices were (test/bench/results/place-labels.md).
    */
   readonly unfamiliarity: number;

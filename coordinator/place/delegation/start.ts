@@ -112,7 +112,7 @@ export function delegating(
       finer.note(batch);
       bySets.note(batch);
     },
-    /** Starts the timers; the queue has a duty of its own. */
+    /** Starts the timers; the queue has its own. */
     start: () => {
       timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass, {
         onEach: true,

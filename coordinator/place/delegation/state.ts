@@ -124,7 +124,7 @@ export class CoordinatorState {
     this.#relearn();
   }
 
-  /** Measured now, or at an unknown time: 0 stands for long ago. */
+  /** Measured now, or at an unknown time: 0 means long ago. */
   learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
     const atMs = now?.getTime() ?? 0;
     for (const { from, to, rttMs } of rtts)

@@ -1,12 +1,10 @@
 /**
- * The crawlers' round-trip times to each other, as they measured them: for each crawler a short row of whom it knows,
- * ordered by slot. Both directions are one path: the smaller of the two measurements counts, since congestion only
- * adds. What was measured earlier is replaced, direction by direction.
+ * The measured round-trip times between crawlers: for each crawler a short row of peers, ordered by slot. Of the two
+ * directions' latest measurements the smaller counts, since congestion only adds.
  *
- * A fleet of up to 724 keeps every pair. Of a larger one each crawler keeps what it measured of so many others, and
- * forgets the one that it left alone longest: its landmarks and neighbours are measured again and again, so it is
- * never these. Memory grows with the crawlers, not with their square: 24 bytes an entry, some 6 KB a crawler of 10,000
- * (test/bench/results/delegation-cost.md).
+ * A fleet of up to 724 keeps every pair. In a larger one each crawler keeps a limited number of peers and forgets the
+ * one measured longest ago, which is never a landmark or a neighbour, as these are measured again and again. An entry
+ * takes 24 bytes, and a crawler of 10,000 some 6 KB (test/bench/results/delegation-cost.md).
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";

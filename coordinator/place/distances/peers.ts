@@ -4,14 +4,13 @@ import { mix32 } from "#core/random";
 import { smallestOf } from "#core/small-collections";
 import type { PeerMatrix } from "./peer-matrix.ts";
 
-// RTTs between crawlers that have not measured each other yet, from the landmarks that both have measured. By
-// the triangle inequality the RTT from a to b lies, for each landmark l, between |D[a][l] − D[b][l]| and
-// D[a][l] + D[b][l]; the estimate is the middle of what all landmarks leave.
+// Estimates RTTs between crawlers that have not measured each other yet, from the landmarks that both have measured. By
+// the triangle inequality, each landmark l bounds the RTT from a to b by |D[a][l] − D[b][l]| and D[a][l] + D[b][l]; the
+// estimate is the middle of the tightest bounds.
 //
-// Estimates are off by some 20 ms, and by 50 in one of ten (the Internet violates the inequality). They say
-// whom a crawler should measure next, and nothing else: given to `nearest` as if measured they cost five to
-// ten points of accuracy in simulation, and as hints of whom to ask they saved probes with 200 crawlers and
-// cost some with 1,000 (test/bench/results/calibration.md). A pair that is not measured stays unknown to it.
+// Estimates are off by some 20 ms, and by 50 in one of ten, because the Internet violates the inequality. They only
+// choose what a crawler measures next: as measurements for `nearest` they cost five to ten points of accuracy
+// (test/bench/results/calibration.md).
 
 /** The landmarks' measurements, arranged for many queries. */
 export class LandmarkEstimates {
@@ -61,16 +60,14 @@ export class LandmarkEstimates {
 //
 // up to 49 crawlers    everybody measures everybody
 // up to 97             each pair is measured by one of the two
-// beyond               16 landmarks, the 16 nearest, and of the rest those that were left alone longest
+// beyond               16 landmarks, the 16 nearest, and of the rest those measured longest ago
 //
-// With landmarks and neighbours fresh, the rest comes round: a fleet of 200 knows all its pairs after 40 minutes,
-// one of 1,000 three quarters of them after 160. Until then the landmarks tell who the neighbours are; these matter
-// most, since what is near one crawler is decided between it and them. Landmarks are drawn by a hash of the crawler's
-// number: they stay when others come and go, lie where crawlers lie, and need no RTTs that nobody has yet, as a
-// farthest-point choice does.
+// A fleet of 200 knows all its pairs after 40 minutes, one of 1,000 three quarters of them after 160. Neighbours matter
+// most, because subnets near a crawler are decided between it and them; until measured, they are estimated. Landmarks
+// are chosen by a hash of the crawler's number, so that they are stable, are spread like the fleet and need no RTTs.
 //
-// Beyond 500 crawlers nobody looks at all the others, who would be a square: neighbours and the rest are looked for
-// among some 500 (`PeerSearch`), and the rest is a sample that changes from turn to turn.
+// Beyond 500 crawlers, neighbours and others are searched among a sample of some 500 (`PeerSearch`) that changes from
+// turn to turn, since all pairs would be too many.
 
 /** Measurements per crawler and refresh interval. */
 export const peersPerTurn = 48;

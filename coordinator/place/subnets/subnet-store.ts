@@ -93,7 +93,7 @@ export interface RegistryInForce {
 }
 
 // The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator
-// without a registry: every address lies in a subnet, so crawlers can work. They form a generation in the state
+// without a registry: every address is in a subnet, so crawlers can work. They form a generation in the state
 // `stand-in`, which is no import, so there is nothing to roll back and any import replaces them.
 
 /** Waits no longer for an import under way, which replaces the roots anyway; otherwise the call is repeated. */

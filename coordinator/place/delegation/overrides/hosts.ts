@@ -54,7 +54,7 @@ export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]
   return delegated;
 }
 
-/** True when the address lies in a subnet that the coordinator's answer did not contain. */
+/** True when the address is in a subnet that the coordinator's answer did not contain. */
 function isElsewhere(address: string, place: HostPlace, state: CoordinatorState): boolean {
   const [seen] = areasOf([address], state);
   return seen !== undefined && !share(areasOf(place.addresses, state), [seen], "subnetId");

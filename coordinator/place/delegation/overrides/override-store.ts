@@ -58,7 +58,7 @@ export interface PlannedPart extends FinerDecision {
   readonly reason: string;
 }
 
-/** A vantage point's answer; null stands for the coordinator. */
+/** A vantage point's answer; null is the coordinator. */
 export interface SeenAnswer {
   readonly crawlerId: CrawlerId | null;
   readonly addresses: readonly string[];
@@ -474,7 +474,7 @@ interface HostColumns {
 
 /**
  * SQL: the finer delegation of a host: its own, else the part that contains its first address, else null. It is locked
- * until the transaction ends, so that whoever ends it waits and then finds this host among those it covers.
+ * until the transaction ends, so that a transaction that ends it waits and then finds this host too.
  */
 export const finerIdOf = (host: HostColumns): string => `coalesce(
   (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),

@@ -1,7 +1,7 @@
 /**
  * Reviews finer delegations periodically: the crawler is confirmed or changed, and unnecessary ones end. A host's ends
  * when every vantage point gets the same answer. A part's ends when the subnet's crawler is the nearest anyway, or
- * exceeds the nearest by no more than half the splitting limit, so that parts near the limit do not come and go.
+ * exceeds the nearest by no more than half the splitting limit, which avoids flapping.
  */
 import type { CrawlerId } from "#core/ids";
 import type { DeniedTargets } from "../denied-targets.ts";
@@ -74,7 +74,7 @@ async function reviewHost(
   const chosen = chosenOf(heard?.outcome ?? null, finer);
   if (heard === null || chosen === null) return await putOff(finer, ports);
   const { seen } = heard;
-  if (isToldTheSame(seen, ports)) return `${host} resolves to the same everywhere again`;
+  if (seesTheSame(seen, ports)) return `${host} resolves to the same everywhere again`;
   const { subnetId } = known;
   const reason = `${known.host} resolves differently by place`;
   await ports.finer.setHost(
@@ -85,9 +85,9 @@ async function reviewHost(
 }
 
 /** True when at least two vantage points answered and no two lacked a common subnet. */
-function isToldTheSame(seen: readonly SeenAnswer[], { state }: ReviewFinerPorts): boolean {
-  const told = seen.map(({ addresses }) => areasOf(addresses, state)).filter(({ length }) => length > 0);
-  return told.length >= 2 && told.every((a) => told.every((b) => share(a, b, "subnetId")));
+function seesTheSame(seen: readonly SeenAnswer[], { state }: ReviewFinerPorts): boolean {
+  const areas = seen.map(({ addresses }) => areasOf(addresses, state)).filter(({ length }) => length > 0);
+  return areas.length >= 2 && areas.every((a) => areas.every((b) => share(a, b, "subnetId")));
 }
 
 async function putOff(finer: FinerDelegation, ports: ReviewFinerPorts): Promise<null> {

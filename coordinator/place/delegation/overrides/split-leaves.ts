@@ -146,7 +146,7 @@ function latestOf(judged: readonly Judged[]): Judged[] {
   return [...latest.values()];
 }
 
-/** Addresses alike stay with the crawler that measures them; a few of the others are probed and stand for the rest. */
+/** Addresses with similar times stay with their crawler; a few of the others are probed to represent the rest. */
 async function judgeGroup(
   { crawlerId, verdict: { alike, apart } }: Group,
   suspicion: Suspicion,

@@ -233,8 +233,8 @@ export class SourceTrust {
 // an object for each would cost three cache misses instead of one.
 //
 // A vector is a hash table of 128 places, at most 96 used: the entry of a slot is at the slot modulo 128 or behind it
-// (linear probing). It takes 1.7 KB, whatever the fleet's size. Rows are reused, so whoever remembers a row must
-// remember its generation.
+// (linear probing). It takes 1.7 KB, whatever the fleet's size. Rows are reused, so a reference to a row
+// must include its generation.
 
 const placesBits = 7;
 const places = 2 ** placesBits;

@@ -150,13 +150,13 @@ function withReports(step: RoundStep, { witnessed }: ProbeRound): RoundStep {
 // and the round would ask nobody else. If the winner says x, and another measured y to the target and D to the winner,
 // then y and D differ by at most x (triangle inequality):
 //
-//   against   the larger of y and D is more than 1.4 times x + the smaller + 5 ms; the more, the more it weighs
-//   for       y + D is hardly more than x: whoever is beside the winner is near the target, too; nothing more is asked
-//   agrees    y is what D would be for a target beside the winner, but both are large, so it may be chance: it weighs half
+//   against   the larger of y and D exceeds 1.4 times x + the smaller + 5 ms; its weight grows with the excess
+//   for       y + D hardly exceeds x: the winner's neighbour is near the target too; nobody else is asked
+//   agrees    y fits a target beside the winner, but both are large, so it may be chance: it weighs half
 //
-// The crawler nearest to the winner tells most and is asked first; if nobody is near, the one that the round would ask
-// next without the winner. At most four are asked. Nothing is remembered against anybody: a report that two
-// contradict, or one strongly with nobody for it, counts as what the sharpest witness implies, and the round
+// The crawler nearest to the winner is the best witness and is asked first; if nobody is near, the one that the round
+// would ask next without the winner. At most four are asked. Contradictions are not remembered: a report that two
+// witnesses contradict, or one strongly and none supports, counts as what the strictest implies, and the round
 // continues. Real paths violate the triangle, so an honest crawler sometimes loses a subnet (figures:
 // test/bench/results/trust.md). D is the witness's measurement, since a liar would state a fitting one.
 
@@ -264,10 +264,10 @@ function nextWitness({ winner, fleet, looks, draw, mayAsk, nextWithoutIt }: WonR
   if (near.length === 0) return null;
   const isWorthIt = looks === 0 || near[0]!.rttMs <= nearMs + winner.rttMs;
   // Derives another number for each witness from the round's.
-  const at = Math.floor(((draw * (looks + 1) * drawnAnew) % 1) * near.length);
+  const at = Math.floor(((draw * (looks + 1) * drawStep) % 1) * near.length);
   return isWorthIt ? near[at]!.crawlerId : nextWithoutIt();
 }
 
-/** A second witness this near to the winner tells more than the round's next choice. */
+/** A second witness this near to the winner is preferred to the round's next choice. */
 const nearMs = 20;
-const drawnAnew = 997;
+const drawStep = 997;

@@ -87,7 +87,7 @@ const decidingReasons = [
     ...asked,
     candidates: count,
     runnerUp,
-    /** True when it stays with its former crawler, whoever is the likeliest. */
+    /** True when it stays with its former crawler. */
     kept: z.boolean().optional(),
   }),
 ] as const;

@@ -392,7 +392,7 @@ function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEn
     const keptMs = Math.min(mostMs[rank]!, Math.max(trustInTriangle * mixture.gapsMs[index]!, meanMs));
     slots.push(slotOf[index]!);
     rttsMs.push(keptMs);
-    // Never 0, which stands for measured.
+    // Never 0, which means measured.
     spreadsMs.push(Math.max(0.1, Math.hypot(means.spreadsMs[at]!, keptMs - meanMs)));
   }
   return { slots, rttsMs, spreadsMs };
