@@ -36,11 +36,8 @@ import {
 } from "./overrides/assign-by-sets.ts";
 import { type DelegateHostsPorts, delegateHosts, NameWatch } from "./overrides/hosts.ts";
 import { createMisplacedHostStore } from "./overrides/misplaced-host-store.ts";
-import {
-  createFinerDelegationStore,
-  type FinerDelegationStore,
-  type FinerRound,
-} from "./overrides/override-store.ts";
+import type { FinerRound } from "./overrides/override.ts";
+import { createFinerDelegationStore, type FinerDelegationStore } from "./overrides/override-store.ts";
 import { replaceFiner, reviewFiner } from "./overrides/review.ts";
 import { LeafWatch, splitLeaves } from "./overrides/split-leaves.ts";
 import { ProbeBudget, pacedFleet } from "./probe-pacing.ts";

@@ -1,7 +1,7 @@
 /** What the watches keep in memory, and its limits. */
 import { describe, expect, it } from "vitest";
 import { addAnswer, NameWatch } from "#coordinator/place/delegation/overrides/hosts";
-import type { HostPlace } from "#coordinator/place/delegation/overrides/override-store";
+import type { HostPlace } from "#coordinator/place/delegation/overrides/override";
 import { LeafWatch } from "#coordinator/place/delegation/overrides/split-leaves";
 import { asCrawlerId, asHolderId, asSubnetId, type HostHash } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";

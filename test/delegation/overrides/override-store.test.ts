@@ -1,10 +1,7 @@
 /** Hosts and parts of leaves with delegations of their own: who leases what, and what becomes of them. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  createFinerDelegationStore,
-  type FinerRound,
-  type PlannedPart,
-} from "#coordinator/place/delegation/overrides/override-store";
+import type { FinerRound, PlannedPart } from "#coordinator/place/delegation/overrides/override";
+import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
 import type { CrawlerId, RoundId, SubnetId } from "#core/ids";
 import {
   eachMs,

@@ -4,10 +4,8 @@
  */
 
 import type { Fleet, ResultBatch } from "#coordinator/place/crawlers/crawler";
-import {
-  createFinerDelegationStore,
-  type FinerRound,
-} from "#coordinator/place/delegation/overrides/override-store";
+import type { FinerRound } from "#coordinator/place/delegation/overrides/override";
+import { createFinerDelegationStore } from "#coordinator/place/delegation/overrides/override-store";
 import { defaultParameters } from "#coordinator/place/delegation/policies/round";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { FlowWorld } from "../../support/flow-world.ts";

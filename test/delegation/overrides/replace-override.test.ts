@@ -1,10 +1,10 @@
 /** Departed and drained crawlers pass on their hosts and parts; and rounds for these ask no crawler whose partner denies the target. */
 import { beforeAll, beforeEach, expect, it } from "vitest";
 import { DeniedTargets } from "#coordinator/place/delegation/denied-targets";
+import { reviewTimes } from "#coordinator/place/delegation/overrides/override";
 import {
   createFinerDelegationStore,
   type FinerDelegationStore,
-  reviewTimes,
 } from "#coordinator/place/delegation/overrides/override-store";
 import { replaceFiner } from "#coordinator/place/delegation/overrides/review";
 import { finerRound } from "#coordinator/place/delegation/overrides/round";

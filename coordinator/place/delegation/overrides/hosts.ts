@@ -13,7 +13,8 @@ import { growingTo } from "#core/small-collections";
 import { urlKeyOf } from "#core/url-key";
 import type { ResultBatch } from "../../crawlers/crawler.ts";
 import type { CoordinatorState } from "../state.ts";
-import { type FinerDelegationStore, type HostPlace, reviewTimes, type SeenAnswer } from "./override-store.ts";
+import { type HostPlace, reviewTimes, type SeenAnswer } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 
 export interface DelegateHostsPorts extends FinerRoundPorts {

@@ -4,12 +4,11 @@ import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
 import { readRows } from "../../../database/cached-read.ts";
 import { inTransaction } from "../../../database/transaction.ts";
 import { heldByOneSql, heldSql, type Partition } from "../../domain-sets/partition.ts";
+import type { FinerDecision, ReviewTimes } from "./override.ts";
 import {
   endFiner,
-  type FinerDecision,
   followFinerDelegations,
   putFiner,
-  type ReviewTimes,
   recordChanges,
   roomFor,
   subnetCrawler,

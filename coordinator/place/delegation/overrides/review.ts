@@ -10,11 +10,11 @@ import { areasOf, type DelegateHostsPorts, hearVantages, share } from "./hosts.t
 import {
   type FinerDecision,
   type FinerDelegation,
-  type FinerDelegationStore,
   maxFinerDelegations,
   reviewTimes,
   type SeenAnswer,
-} from "./override-store.ts";
+} from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerOutcome, finerRound } from "./round.ts";
 
 interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {

@@ -18,13 +18,8 @@ import {
   RoundQuestions,
   type RoundSettings,
 } from "../round-questions.ts";
-import type {
-  FinerDecision,
-  FinerDelegationStore,
-  FinerRound,
-  ProbedTarget,
-  SeenAnswer,
-} from "./override-store.ts";
+import type { FinerDecision, FinerRound, ProbedTarget, SeenAnswer } from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 
 export interface FinerRoundPorts extends AskingPorts {
   readonly finer: Pick<FinerDelegationStore, "saveRound">;

@@ -14,11 +14,11 @@ import type { ResultBatch } from "../../crawlers/crawler.ts";
 import {
   type FinerDecision,
   type FinerDelegation,
-  type FinerDelegationStore,
   type PlannedPart,
   type ProbedTarget,
   reviewTimes,
-} from "./override-store.ts";
+} from "./override.ts";
+import type { FinerDelegationStore } from "./override-store.ts";
 import { type FinerRoundPorts, finerRound } from "./round.ts";
 import {
   type ApartVerdict,
