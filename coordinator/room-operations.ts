@@ -44,7 +44,7 @@ const modules: readonly (readonly [room: string, load: () => Promise<Loaded>, ta
   ["who", () => import("./tell/who/who-ask.ts")],
 ];
 
-export interface ModuleOperations {
+interface ModuleOperations {
   /** The index of its module, for loading it alone. */
   readonly module: number;
   readonly room: string;

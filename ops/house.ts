@@ -1,6 +1,6 @@
 /**
  * The coordinator's rooms in one order. A file imports from its own room and from rooms that stand before it, types and wiring
- * (`start.ts`) included. `npm run house` prints where that is broken, and `test/house.test.ts` fails there.
+ * (`start.ts`) included. `npm run house` prints where that is broken, and `test/house.test` fails there.
  */
 
 interface Wing {

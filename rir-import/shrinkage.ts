@@ -5,7 +5,7 @@ import type { PublishedPlan } from "./database/published-lists.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./database/tree-difference.ts";
 import type { Loss, RegistryChange, Shrinkage } from "./read/status-api.ts";
 
-/** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test.ts). */
+/** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test). */
 export const suspiciousShare = 0.1;
 const fewestSubnets = 20;
 

@@ -244,7 +244,7 @@ type JoinStart = "anew" | "goes-on" | "again" | "joined";
  * Throws a UsageError when the folder belongs to another crawler or coordinator, or when a crawler runs from it.
  * `again` replaces an existing key and identity.
  */
-export function joinStart(home: string, invitation: Invitation, again: boolean): JoinStart {
+function joinStart(home: string, invitation: Invitation, again: boolean): JoinStart {
   const membership = readMembership(home);
   if (membership === null) return isBeingSetAside(home) ? "again" : "anew";
   const { coordinatorUrl, name } = membership;
@@ -261,7 +261,7 @@ export function joinStart(home: string, invitation: Invitation, again: boolean):
 }
 
 /** Writes everything that the session needs. `neededProxy` goes into a new settings file. */
-export function prepareHome(
+function prepareHome(
   home: string,
   invitation: Invitation,
   given: {
@@ -290,7 +290,7 @@ export function prepareHome(
 }
 
 /** Exchanges the invitation for a key. When it is refused, a folder that joins again keeps its old identity. */
-export async function completeJoin(home: string, log: CrawlerLog): Promise<SessionOutcome> {
+async function completeJoin(home: string, log: CrawlerLog): Promise<SessionOutcome> {
   const membership = readMembership(home);
   if (membership === null) throw new UsageError(`${home} has no membership to complete`);
   const member = new Member(home, membership);

@@ -73,7 +73,7 @@ const leaveOutcome = z.union([
   z.object({ type: z.enum(["refused", "failed", "still-runs"]), reason }),
 ]);
 
-export type LeaveOutcome = z.infer<typeof leaveOutcome>;
+type LeaveOutcome = z.infer<typeof leaveOutcome>;
 
 /**
  * A systemd unit's folder is below one that only root may enter (/var/lib/private), so the child starts in it before it

@@ -101,7 +101,7 @@ export class ExtractionPool {
 //
 //   starting → ready ⇄ working → ended
 
-export interface ExtractionTask {
+interface ExtractionTask {
   readonly body: FetchedBody;
   readonly resolve: (extracted: Extracted) => void;
   readonly reject: (error: Error) => void;
@@ -116,7 +116,7 @@ interface ThreadSettings extends Required<Omit<ExtractionSettings, "threads">> {
 /** The current page and the next one, so that the thread need not wait for the main thread. */
 const mostTasks = 2;
 
-export class ExtractionThread {
+class ExtractionThread {
   readonly #settings: ThreadSettings;
   readonly #worker: Worker;
   #tasks: ExtractionTask[] = [];

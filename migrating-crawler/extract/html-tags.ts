@@ -110,7 +110,7 @@ const implied: Readonly<Record<string, readonly [ends: string, barriers: Readonl
 const names = [
   ...new Set([...phrasing, ...voids, ...blocks, ...unseen, ...alsoKept, ...Object.keys(contents)]),
 ];
-export const tagCount = names.length;
+const tagCount = names.length;
 const unknown = tagNamed("", -1);
 const byName = new Map(names.map((name, index) => [name, tagNamed(name, index)]));
 const byHash = new Map([...byName.values()].map((tag) => [hashOf(tag.name), tag]));

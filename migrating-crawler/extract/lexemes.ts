@@ -234,7 +234,7 @@ class VectorText {
 // what no longer fits.
 
 /** A word of the index. `page` and `slot` belong to the page being read (lexemes.ts). */
-export interface Lexeme extends LexemeHash {
+interface Lexeme extends LexemeHash {
   readonly text: string;
   /** The quoted lexeme with quotes and backslashes doubled, followed by the colon before positions. */
   readonly written: string;
@@ -259,7 +259,7 @@ const firstUnits = 16_384;
 
 const tables = new Map<string, LexemeTable>();
 
-export function lexemeTableOf(dictionary: Dictionary): LexemeTable {
+function lexemeTableOf(dictionary: Dictionary): LexemeTable {
   const { name } = dictionary;
   const known = tables.get(name);
   const table = known === undefined || known.isFull ? new LexemeTable(dictionary, known ?? null) : known;
@@ -281,7 +281,7 @@ export function wordsKept(): number {
   return words;
 }
 
-export class LexemeTable {
+class LexemeTable {
   readonly #dictionary: Dictionary;
   #previous: LexemeTable | null;
   readonly #slots = new Uint16Array(slotCount);
@@ -432,7 +432,7 @@ const planeCount = 26;
  * Sums, for each of 64 bits, the weights of the lexemes that have it set, 32 bits at a time: plane `k` holds digit `k`
  * of every sum, and an addition carries through the planes.
  */
-export class SimhashSum {
+class SimhashSum {
   readonly #lowPlanes = new Int32Array(planeCount);
   readonly #highPlanes = new Int32Array(planeCount);
   #total = 0;

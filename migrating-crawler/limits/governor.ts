@@ -422,12 +422,12 @@ export class WorkPace {
 const lookEveryMs = 5;
 const fewSockets = 64;
 
-export interface Wire {
+interface Wire {
   carriedBytes(): number;
   readonly openConnections: number;
 }
 
-export class WireCount {
+class WireCount {
   readonly #wire: Wire;
   readonly #nowMs: () => number;
   #lookedAtMs = Number.NEGATIVE_INFINITY;

@@ -35,7 +35,7 @@ import { lowerRate } from "../limits/tolerated-rate.ts";
 import { Spool } from "../spool/spool.ts";
 import { isSegment } from "../spool/spool-folder.ts";
 
-export interface PackedFile {
+interface PackedFile {
   readonly name: string;
   readonly bytes: number;
 }
@@ -115,7 +115,7 @@ const journalSchema = z.object({
 export type MoveJournal = Readonly<z.infer<typeof journalSchema>>;
 
 /** Contains everything of an undecided move. */
-export const movingFolder = (home: string): string => join(home, "moving");
+const movingFolder = (home: string): string => join(home, "moving");
 
 const journalFile = (home: string) => join(movingFolder(home), "journal.json");
 

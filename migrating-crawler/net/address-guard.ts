@@ -197,7 +197,7 @@ export function nat64PrefixesOf(addresses: readonly string[]): Nat64Prefix[] {
 }
 
 /** Returns the IPv4 address behind this prefix, or null when the address does not have it. */
-export function translatedBy({ bits, length }: Nat64Prefix, address: IpAddress): IpAddress | null {
+function translatedBy({ bits, length }: Nat64Prefix, address: IpAddress): IpAddress | null {
   if (address.family !== 6 || address.value >> BigInt(128 - length) !== bits) return null;
   return { family: 4, value: ipv4At(address.value, length) };
 }

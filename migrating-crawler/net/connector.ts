@@ -419,7 +419,7 @@ export async function speaksIpv6({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "
   return ipv6 ?? (proxy === null && (await hasIpv6Route()));
 }
 
-export function withoutIpv6Words({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): string {
+function withoutIpv6Words({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): string {
   if (ipv6 === false) return "ipv6 is false in its settings";
   return proxy === null ? "its machine has no route for it" : "it goes through a proxy, and ipv6 is not set";
 }

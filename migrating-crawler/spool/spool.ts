@@ -306,7 +306,7 @@ export function frame(sequence: number, payload: Buffer): Buffer {
   return framed;
 }
 
-export function unframe(framed: Buffer, sequence: number): Buffer | null {
+function unframe(framed: Buffer, sequence: number): Buffer | null {
   if (framed.length < headerBytes) return null;
   const length = framed.readUInt32LE(0);
   if (length > maxRecordBytes || framed.length < headerBytes + length) return null;
@@ -317,7 +317,7 @@ export function unframe(framed: Buffer, sequence: number): Buffer | null {
 }
 
 /** Truncates the file after its complete records; it has at most a segment plus one record. */
-export function recoverSegment(file: string): RecoveredSegment {
+function recoverSegment(file: string): RecoveredSegment {
   const bytes = readFileSync(file);
   const offsets: number[] = [];
   const leases = new Map<string, number>();
@@ -343,12 +343,12 @@ export function recoverSegment(file: string): RecoveredSegment {
 const form = 2;
 const [leaseAt, numbersAt, linksAt, headBytes] = [1, 9, 13, 17] as const;
 
-export interface KeptResult {
+interface KeptResult {
   readonly leaseId: string;
   readonly packed: PackedMessage;
 }
 
-export function writeRecord({ leaseId, packed }: KeptResult): Buffer {
+function writeRecord({ leaseId, packed }: KeptResult): Buffer {
   const { numbers, links } = packed;
   const lines = links === null || links.length === 0 ? packed.text : `${packed.text}\n${links.join("\n")}`;
   const record = Buffer.allocUnsafe(headBytes + numbers.length + Buffer.byteLength(lines));

@@ -207,7 +207,7 @@ interface ControlPath {
 
 const controlFile = (home: string) => join(home, fileName);
 
-export function openControlPath(home: string): ControlPath {
+function openControlPath(home: string): ControlPath {
   const plain = controlFile(home);
   if (Buffer.byteLength(plain) <= mostPathBytes) return { path: plain, close: () => {} };
   if (process.platform !== "linux") return { path: null, close: () => {} };

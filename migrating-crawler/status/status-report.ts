@@ -120,7 +120,7 @@ export interface ProbeCounts {
   readonly unanswered: number;
 }
 
-export interface ReleasesReport {
+interface ReleasesReport {
   readonly current: string | null;
   /** The release is new and is rolled back if it fails. */
   readonly isWatched: boolean;

@@ -98,7 +98,7 @@ const rttMsPerKm = 0.010007;
 
 const earthRadiusKm = 6371;
 
-/** Chosen so that figures of the generated world (test/ops/world/generate-world.test.ts) match those of measured matrices. */
+/** Chosen so that figures of the generated world (test/ops/world/generate-world.test) match those of measured matrices. */
 const calibration = {
   inflationAbroad: { median: 1.4, sigma: 0.07 },
   inflationAtHome: { median: 1.5, sigma: 0.15 },

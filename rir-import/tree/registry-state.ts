@@ -58,7 +58,7 @@ export interface Holder {
   readonly registry: string | null;
 }
 
-export interface ResolvedHolder extends HolderIdentity {
+interface ResolvedHolder extends HolderIdentity {
   readonly registry: Registry | null;
   readonly country: string | null;
 }

@@ -290,7 +290,7 @@ export class RecordStore implements RecordReceiver {
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
 const noRegistry = 255;
 
-export class CandidateTable {
+class CandidateTable {
   readonly family: 4 | 6;
   count = 0;
   #columns: RangeColumns;

@@ -30,7 +30,7 @@ export interface AdmittedUrl {
  * empty           no text to speak of
  * failed          an error that will not pass: 4xx, redirects without an end
  */
-export const pageWorths = ["good", "near-duplicate", "not-found", "empty", "failed"] as const;
+const pageWorths = ["good", "near-duplicate", "not-found", "empty", "failed"] as const;
 
 export type PageWorth = (typeof pageWorths)[number];
 

@@ -39,7 +39,7 @@ export const isTaken = (crawlerId: string): string => `(
 const mostOfDomain = 8;
 
 /** SQL: turn `t` has all the open leases of that domain that are allowed: one for the domain that uses most of a shared address. */
-export const hasItsShare = (domain: string): string => {
+const hasItsShare = (domain: string): string => {
   const used = `coalesce((t.used_ms ->> ${domain})::float8, 0)`;
   const all = "coalesce((t.used_ms ->> '')::float8, 0)";
   return `(${hasLeases("$2::timestamptz")} and coalesce((t.open_leases ->> ${domain})::float8, 0)

@@ -7,7 +7,7 @@ import { statedCountSchema, statedUsesSchema } from "../batch/stated-uses-api.ts
 /** Latest fetches listed per URL. */
 export const visitsListed = 50;
 
-export const fetchLine = z
+const fetchLine = z
   .strictObject({
     url: z.string(),
     crawler: z.string(),

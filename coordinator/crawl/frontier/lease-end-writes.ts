@@ -244,7 +244,7 @@ function dueAtOf(host: string): string {
  * SQL over frontier_url `u`: given up for a while, because refused by robots.txt, at a non-public address (a host
  * without another one stays refused), or gone.
  */
-export const isGivenUp = `(u.state = 'gone'
+const isGivenUp = `(u.state = 'gone'
            or u.state = 'refused' and u.last_outcome in ('refused-by-robots', 'refused-address'))`;
 
 export async function reopenRefused(pool: Pool, now: Date): Promise<number> {

@@ -17,7 +17,7 @@ import type { UrlTurn } from "../frontier/open-lease-reads.ts";
 /** `add` puts it into the frontier; `recrawl` fetches again what the frontier holds. */
 export const submissionDeeds = ["add", "recrawl"] as const;
 
-export const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
+const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
 
 export const submissionBounds = {
   /** Maximum URLs per HTTP request. */
@@ -28,7 +28,7 @@ export const submissionBounds = {
   countedUrls: 10_000,
 } as const;
 
-export const followedStates = [
+const followedStates = [
   "refused",
   "elsewhere",
   "unknown",

@@ -266,7 +266,7 @@ export const defaultSamplingRule: SamplingRule = {
 };
 
 /** Pages fetched under leases so far, and the page count until which it is watched. */
-export interface SampledCrawler {
+interface SampledCrawler {
   readonly pages: number;
   readonly watchedUntilPage: number;
 }

@@ -38,7 +38,7 @@ export interface ProbingFleet {
   readonly placeOf: (crawlerId: CrawlerId) => Coordinates | null;
 }
 
-export interface ProbeLie {
+interface ProbeLie {
   readonly crawlerId: CrawlerId;
   readonly subnets: readonly SubnetId[];
   /** Subnets on which an impossible report would show. */

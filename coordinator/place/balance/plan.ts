@@ -10,7 +10,7 @@ export interface BalanceInput {
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | undefined;
 }
 
-export interface BalanceCrawler {
+interface BalanceCrawler {
   readonly crawlerId: CrawlerId;
   readonly capacityPagesPerDay: number;
   /** The partner's limit in bytes; none when absent. */

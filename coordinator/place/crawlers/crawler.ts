@@ -14,7 +14,7 @@ export interface CrawlerIdentity {
   readonly name: string;
 }
 
-export interface CrawlerPlace {
+interface CrawlerPlace {
   /** The address that locates it: stated by its partner, or else the observed one. */
   readonly address: string | null;
   /** Source of its last connection; absent until it first connects. */
@@ -45,7 +45,7 @@ export interface CrawlerLimits extends DayLimits {
   readonly partition?: Partition;
 }
 
-export interface CrawlerPresence {
+interface CrawlerPresence {
   readonly state: (typeof crawlerStates)[number];
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;
@@ -57,7 +57,7 @@ export interface CrawlerPresence {
   readonly coordinatorNumber?: number;
 }
 
-export interface CrawlerDoubts {
+interface CrawlerDoubts {
   /** Since when its results are not believed. */
   readonly distrustedSince?: Date;
   /** Since when its probe reports are not believed. */

@@ -181,10 +181,10 @@ interface RotationPorts {
 }
 
 /** A key serves 90 days, like public certificates; a sent one may take a minute to be stored. */
-export const keyRule = { maxAgeDays: 90, resendMs: 60_000 } as const;
+const keyRule = { maxAgeDays: 90, resendMs: 60_000 } as const;
 
 /** Returns how many crawlers were sent a new key. */
-export async function rotateKeys(
+async function rotateKeys(
   crawlerIds: readonly CrawlerId[],
   ports: RotationPorts,
   rule: { readonly maxAgeDays: number; readonly resendMs: number },

@@ -36,7 +36,7 @@ import type { Decided, RoundQuestions } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 
 /** A faster answer may come from a machine beside the crawler; only two contradicting ones prove anycast. */
-export const fastMs = 15;
+const fastMs = 15;
 
 interface AnycastCrawler {
   readonly crawlerId: CrawlerId;

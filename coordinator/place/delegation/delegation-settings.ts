@@ -114,7 +114,7 @@ export const accuracySettings = z.strictObject({
   subnetsPerHour: z.number().min(0).max(60).default(4),
 });
 
-export type DelegationSettings = DeepReadonly<z.infer<typeof delegationSettings>>;
+type DelegationSettings = DeepReadonly<z.infer<typeof delegationSettings>>;
 
 export type ProbingSettings = DeepReadonly<z.infer<typeof probeSettings>>;
 

@@ -170,7 +170,7 @@ function holdsDomain(domains: ReadonlySet<string>, host: string): boolean {
 // a fast one cannot be near the target (design section 5, step 3). A round records the bounds of the first crawlers it
 // ruled out; the others' follow from today's RTTs by the policy's own rule.
 
-export interface PeerDistance {
+interface PeerDistance {
   readonly from: number;
   readonly to: number;
   readonly rttMs: number;

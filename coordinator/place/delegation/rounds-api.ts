@@ -5,18 +5,18 @@ import { probeMethods } from "#protocol/messages";
 import { dateTime, type ToldOf } from "../../web/api-operation.ts";
 import { crawlerName, delegationCause } from "../subnets/subnets-api.ts";
 
-export const roundCause = z
+const roundCause = z
   .enum(namesOf(roundCauseWords))
   .meta({ id: "RoundCause", description: "Why the round was held." });
 
-export const changeCause = z.enum(namesOf(changeCauseWords)).meta({
+const changeCause = z.enum(namesOf(changeCauseWords)).meta({
   id: "ChangeCause",
   description:
     "Why a delegation passed to another crawler: of the delegation, or of the round that decided it; " +
     "joined-again: what had a delegation of its own goes with its subnet again.",
 });
 
-export const roundProbe = z
+const roundProbe = z
   .strictObject({
     ordinal: z.int(),
     crawler: crawlerName,

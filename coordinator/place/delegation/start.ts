@@ -60,8 +60,6 @@ interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "no
   readonly log: Log;
 }
 
-export type Delegating = ReturnType<typeof delegating>;
-
 export function delegating(
   { pool, probing, resolver, timekeeper, counters, ...given }: DelegatingPorts,
   config: RoundSettings & {
@@ -185,7 +183,7 @@ interface ProbingPorts {
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
 }
 
-export type Probing = ReturnType<typeof startProbing>;
+type Probing = ReturnType<typeof startProbing>;
 
 /** An idle crawler asks for work every two seconds, and a site may be slow. */
 const firstFetchMs = 30_000;

@@ -28,7 +28,7 @@ export interface MeasuredPeer {
 }
 
 /** A crawler's known peers, nearest first, from `from` up to but excluding `to`. */
-export interface NearestStretch {
+interface NearestStretch {
   readonly slots: Int32Array;
   readonly rttsMs: Float64Array;
   readonly from: number;
@@ -36,7 +36,7 @@ export interface NearestStretch {
 }
 
 /** A crawler's peers by ascending slot: the first `length` entries of both columns. */
-export interface KnownPeers {
+interface KnownPeers {
   readonly length: number;
   readonly peers: Int32Array;
   /** NaN when neither side has measured the other. */

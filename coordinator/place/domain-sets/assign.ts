@@ -5,7 +5,7 @@ import type { CrawlerHello } from "#protocol/messages";
 import type { ChangedDomainSets, DomainSetStore } from "./domain-set-store.ts";
 import { type Layer, layerTexts, nothingInBoth, readLayer } from "./partition.ts";
 
-export type GivenDomainSets =
+type GivenDomainSets =
   | { readonly type: "given"; readonly changed: ChangedDomainSets }
   | { readonly type: "refused"; readonly reason: string }
   | { readonly type: "no-crawler" };

@@ -99,7 +99,7 @@ export async function partitionsOfLeases(
 }
 
 /** Canonical texts (`domainSetText`). */
-export interface DomainSetsOf {
+interface DomainSetsOf {
   readonly name: string;
   readonly operator: readonly string[];
   /** The partner's restriction; empty when none is stated. */

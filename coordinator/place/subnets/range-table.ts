@@ -180,7 +180,7 @@ function ipv6At(addresses: Int32Array, place: number): bigint {
  * IPv6) has as many slots over its following bits as its places require: registries hold millions of ranges in some
  * blocks and few in most.
  */
-export interface FirstIndex {
+interface FirstIndex {
   /**
    * Two numbers per slot: how many places start before it, and the most specific place if all its addresses share one
    * (−1 for none; single-address ranges are skipped), or else `searched`. A final count ends the list.
@@ -198,7 +198,7 @@ const mostBits = { 1: 16, 4: 24 };
 const blockCount = 0x10000;
 
 /** The answers are filled in afterwards. */
-export function indexFirsts(firsts: Int32Array, words: 1 | 4): FirstIndex {
+function indexFirsts(firsts: Int32Array, words: 1 | 4): FirstIndex {
   const blocks = shareSlots(firsts, words);
   const slots = new Int32Array((blocks[2 * blockCount] as number) + 1).fill(searched);
   for (let at = 0; at < slots.length; at += 2) slots[at] = 0;
@@ -241,7 +241,7 @@ function ipv4Slot({ blocks }: FirstIndex, key: number): number {
 }
 
 /** The position of an IPv6 address's slot, by its first two words. */
-export function ipv6Slot({ blocks }: FirstIndex, high: number, low: number): number {
+function ipv6Slot({ blocks }: FirstIndex, high: number, low: number): number {
   const block = 2 * blockOf(high);
   const following = (high << 16) | ((low ^ topBit) >>> 16);
   return (blocks[block] as number) + 2 * ((following >>> 1) >>> (blocks[block + 1] as number));

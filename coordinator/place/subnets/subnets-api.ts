@@ -15,7 +15,7 @@ export const delegationCause = z
   .enum(namesOf(delegationCauseWords))
   .meta({ id: "DelegationCause", description: "Why this crawler has it." });
 
-export const ownDelegation = z
+const ownDelegation = z
   .strictObject({
     crawler: crawlerName,
     measured: z.boolean().describe("False: nobody has answered, or nobody was compared; to be tried again."),
@@ -108,7 +108,6 @@ export const nearMatch = z
   })
   .meta({ id: "NearMatch" });
 
-export type HolderName = ToldOf<typeof holderName>;
 export type OwnDelegation = ToldOf<typeof ownDelegation>;
 export type ChainSubnet = ToldOf<typeof chainSubnet>;
 export type EffectiveDelegation = ToldOf<typeof effectiveDelegation>;

@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import { hostHashOf } from "#core/url-key";
 import type { Blame, FailureLine, FailureShares } from "./fleet-api.ts";
 
-export interface FailureQuery {
+interface FailureQuery {
   readonly since: Date;
   readonly blame?: Blame | undefined;
   readonly crawler?: string | undefined;

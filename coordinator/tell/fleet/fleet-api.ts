@@ -406,4 +406,4 @@ export const fleetParameters = {
 };
 
 export type FleetAnswer = ReadOf<typeof fleet>;
-export type FleetQuery = z.output<z.ZodObject<typeof fleetParameters>>;
+type FleetQuery = z.output<z.ZodObject<typeof fleetParameters>>;

@@ -402,7 +402,7 @@ export function createFleetLines(pool: Pool, nowMs: () => number) {
 type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
 
 /** What each crawler owns and has fetched; large tables are sampled. Callers cache it. */
-export async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
+async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
   const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
   const { rows } = await pool.query<Share & { crawlerId: number }>(
     `select crawler_id as "crawlerId", coalesce(subnets, 0)::int as subnets, ${roundedMs("mean_rtt_ms")} as "meanRttMs",
@@ -448,7 +448,7 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
 }
 
 /** Over the fleet's latest fetches, most frequent first. */
-export async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<CrawlerDetail["outcomes"]> {
+async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<CrawlerDetail["outcomes"]> {
   const { rows } = await pool.query<CrawlerDetail["outcomes"][number]>(
     `select outcome, count(*)::int as fetches
      from (select crawler_id, outcome from page_fetch order by fetched_at desc limit ${outcomeWindow}) latest

@@ -28,7 +28,7 @@ import { createFleetLines, createFleetReads } from "./fleet-reads.ts";
 import { createIncidentStore } from "./incident-store.ts";
 import { readInvitationProgress as invitationProgress } from "./invitation-step-reads.ts";
 
-export interface FleetCharts {
+interface FleetCharts {
   charts(page: "trust" | "failures", range: TimeRange): Promise<ChartHistory>;
   crawlerCharts(of: Pick<FleetLine, "crawlerId" | "name">, range: TimeRange): Promise<ChartHistory>;
 }

@@ -135,7 +135,7 @@ const idleWhy = `case
 end`;
 
 /** The given crawlers that have no work although hosts of their subnets have been due for an hour. */
-export async function keptWaiting(
+async function keptWaiting(
   pool: Pool,
   crawlerIds: readonly number[],
   now: Date,

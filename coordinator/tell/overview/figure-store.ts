@@ -144,7 +144,7 @@ export interface Standing {
   readonly crawlers: readonly CrawlerStanding[];
 }
 
-export type CrawlerStanding = Pick<FleetLine, "crawlerId" | "state" | "subnets" | "meanRttMs">;
+type CrawlerStanding = Pick<FleetLine, "crawlerId" | "state" | "subnets" | "meanRttMs">;
 
 /** The interval of samples of the fleet. */
 export const gaugeSeconds = 300;
@@ -222,7 +222,7 @@ export async function forgetGauges(pool: Pool, now: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
-export interface DiskSample {
+interface DiskSample {
   readonly databaseBytes: number;
   /** Null when the disk is another machine's and nobody stated its size. */
   readonly freeBytes: number | null;

@@ -28,7 +28,7 @@ export const minuteColumns = [
 export const crawlerColumns = [...(["fetches", "pages", "wire_bytes"] as const), ...failures];
 
 type Counts<Name extends string> = Readonly<Record<Name, number>>;
-export type MinuteCounts = Counts<(typeof minuteColumns)[number]>;
+type MinuteCounts = Counts<(typeof minuteColumns)[number]>;
 export type CrawlerCounts = Counts<(typeof crawlerColumns)[number]>;
 
 /** Adds to the figures of that minute, and of the quarter of an hour around it. */

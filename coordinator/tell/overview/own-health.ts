@@ -15,7 +15,7 @@ import type { AlertMute, AlertReads, JobFacts, OwnFacts } from "./alert-facts.ts
 import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } from "./alert-rules.ts";
 import type { healthFault } from "./overview-api.ts";
 
-export interface OwnHealthPorts {
+interface OwnHealthPorts {
   /** `look` checks it now, within a second. */
   readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
   readonly now: () => Date;

@@ -11,7 +11,7 @@ export const waitReasons = [
 export type WaitReason = (typeof waitReasons)[number];
 
 /** What slows down a host that is being crawled, or that rests between two leases (queue-words). */
-export const paceLimits = [
+const paceLimits = [
   ...(["back-off", "site-cap", "crawl-delay", "tolerated-rate", "slow-answers", "usual-pace"] as const),
 ] as const;
 export type PaceLimit = (typeof paceLimits)[number];

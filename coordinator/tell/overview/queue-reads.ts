@@ -286,7 +286,7 @@ const slowAnswerMs = 2000;
 const usualPerHour = 3600;
 
 /** SQL: the `PaceLimit` of host `h`. $1 is now. */
-export const paceLimit = `case
+const paceLimit = `case
     when h.back_off_ms > 0 and ${backOffEnd} > $1 then 'back-off'
     when h.cap_delay_ms > 0 and h.cap_delay_ms >= coalesce(h.crawl_delay_ms, 0) then 'site-cap'
     when h.crawl_delay_ms > 0 then 'crawl-delay'
@@ -331,7 +331,7 @@ export async function hostsInHand(
   return { at: now.toISOString(), hosts: rows[0]?.all ?? 0, shown };
 }
 
-export async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {
+async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {
   const { rows } = await pool.query<{ limit: PaceLimit; hosts: number }>(
     `select ${paceLimit} as limit, count(*)::float8 as hosts
      from ${inHand}

@@ -47,7 +47,7 @@ import { type OwnHealth, withOwnFacts } from "./own-health.ts";
 import { waitReasons } from "./queue-api.ts";
 import { type OverviewPagePorts, overviewPages } from "./routes.ts";
 
-export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
+interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly counters: Counters;
@@ -58,7 +58,7 @@ export interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly log: Log;
 }
 
-export interface OverviewDuties {
+interface OverviewDuties {
   alertFacts(now: Date): Promise<AlertFacts>;
   start(): void;
   /** Writes the current minute's figures. */

@@ -19,7 +19,7 @@ const longestKept = 64;
 /** Longer ones are not words: the protocol's excerpts have 600 characters. */
 const longestRead = 5000;
 
-export interface TextToMark {
+interface TextToMark {
   readonly text: string;
   /** A configuration in pg_catalog of this server. */
   readonly configuration: string;

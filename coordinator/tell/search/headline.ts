@@ -57,14 +57,14 @@ const isBlank = (code: number) => code === 0x20 || (code >= 0x09 && code <= 0x0d
 
 // Rules out pieces by their first letters: nine in ten, which then need no look-up.
 
-/** Configurations whose lexemes begin with the word's own first letter if it is ASCII (headline.test.ts). */
+/** Configurations whose lexemes begin with the word's own first letter if it is ASCII (test/search/headline.test). */
 export const letterKeepers: ReadonlySet<string> = new Set([
   ...["basque", "catalan", "danish", "english", "finnish", "french", "german", "hungarian", "italian"],
   ...["norwegian", "portuguese", "romanian", "russian", "simple", "spanish", "swedish"],
 ]);
 
 /** By character code: 1 for first letters of lexemes; null: this configuration does not keep first letters. */
-export type FirstCharacters = Uint8Array | null;
+type FirstCharacters = Uint8Array | null;
 
 export function firstCharacters(configuration: string, lexemes: ReadonlySet<string>): FirstCharacters {
   if (!letterKeepers.has(configuration)) return null;

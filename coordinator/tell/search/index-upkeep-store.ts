@@ -18,7 +18,7 @@ const batchPages = 200;
 /** The next round starts at the earliest this long after the last began. */
 const leastPauseMs = 60_000;
 
-export interface UpkeepStep {
+interface UpkeepStep {
   readonly pages: number;
   /** The walk has ended, or there is nothing to do now. */
   readonly rests: boolean;

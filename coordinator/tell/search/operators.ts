@@ -7,7 +7,7 @@ import { dayEnd, dayStart, filterFault, type SearchOptions } from "./query.ts";
 import type { FilterName } from "./search-answer.ts";
 
 /** The parsed input. */
-export interface TypedSearch {
+interface TypedSearch {
   readonly words: string;
   readonly options: SearchOptions;
 }

@@ -57,7 +57,7 @@ export type PageAnswer = Omit<ToldOf<typeof pageAnswer>, "page" | "stated"> &
 
 export const linksShown = 25;
 
-export interface PageQuestion {
+interface PageQuestion {
   readonly url?: string | undefined;
   /** Instead of the URL: its hashes, as in the frontier. */
   readonly host_hash?: string | undefined;

@@ -220,7 +220,7 @@ async function targetsOf(pool: Pool, keys: readonly PageKey[]): Promise<Target[]
   return rows;
 }
 
-export interface LinksInto {
+interface LinksInto {
   readonly links: readonly LinkInto[];
   /** One more than the largest count, where there are more. */
   readonly count: number;

@@ -21,7 +21,7 @@ export interface PageSignals {
 }
 
 export const scoreParts = ["text", "head", "address", "links", "freshness", "copy"] as const;
-export type ScorePart = (typeof scoreParts)[number];
+type ScorePart = (typeof scoreParts)[number];
 
 /** The most points of each part; a copy loses its points. */
 export const mostPoints: Readonly<Record<ScorePart, number>> = {

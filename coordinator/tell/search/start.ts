@@ -16,7 +16,7 @@ const forgetMs = 300_000;
 /** At most 1/25 of a connection's time goes into this. */
 const turnMs = 200;
 
-export interface SearchDutyPorts {
+interface SearchDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly now: () => Date;

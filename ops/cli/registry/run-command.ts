@@ -19,7 +19,7 @@ import { sourceRows } from "#rir-import/download/cache-manifest";
 import { cacheFolderOf, settingsOf } from "../rir/cache-options.ts";
 import { askerVariables, jobMark, jobStep } from "../rir/job-steps.ts";
 
-export interface CommandBounds {
+interface CommandBounds {
   readonly minutes: number;
   /** Resident memory, read from /proc; elsewhere only JavaScript's heap is bounded. */
   readonly megabytes: number;

@@ -15,7 +15,7 @@ export const maxFinerDelegations = 20_000;
 export type FinerRound = Omit<FinishedRound, "subnetId"> & { readonly withinSubnetId: SubnetId };
 
 /** A part's addresses are text. */
-export type FinerPlace =
+type FinerPlace =
   | { readonly type: "host"; readonly hostHash: HostHash; readonly host: string }
   | { readonly type: "part"; readonly first: string; readonly last: string };
 

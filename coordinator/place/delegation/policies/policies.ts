@@ -178,7 +178,7 @@ interface WonReport {
   readonly nextWithoutIt: () => CrawlerId | null;
 }
 
-export type WinJudgement =
+type WinJudgement =
   | { readonly type: "believed" }
   | { readonly type: "ask"; readonly crawlerId: CrawlerId }
   | { readonly type: "counts-as"; readonly rttMs: number };

@@ -112,7 +112,7 @@ export function rateFrom(counts: readonly MoveCounts[]): MoveRate {
   );
 }
 
-export interface Ageing {
+interface Ageing {
   readonly perDay: number;
   readonly lossPerDay: number;
 }
@@ -127,7 +127,7 @@ const leastDays = 1;
 const mostMeans = 3;
 
 /** The price of a check, and the interval when all are checked alike. */
-export interface CheckPlan {
+interface CheckPlan {
   readonly price: number;
   readonly meanDays: number;
 }

@@ -14,7 +14,7 @@ import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
 const timeKinds = ["connect", "firstByte"] as const;
 type TimeKind = (typeof timeKinds)[number];
 
-export interface WatchedFetch {
+interface WatchedFetch {
   readonly hostKey: string;
   readonly crawlerId: CrawlerId;
   /** Hosts of one subnet may turn slow together by one route; unknown when null or absent. */

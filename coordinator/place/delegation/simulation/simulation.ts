@@ -33,7 +33,7 @@ export interface SimulatedHost {
   readonly published?: readonly PublishedPlace[];
 }
 
-export interface SimulatedTarget extends SimulatedHost {
+interface SimulatedTarget extends SimulatedHost {
   /** RTT in ms from each crawler. May be generated at each reading, so read it once. */
   readonly rtt: ArrayLike<number>;
 }
@@ -45,7 +45,7 @@ export interface SimulationInstance {
   readonly targets: readonly SimulatedTarget[];
 }
 
-export interface SimulationSettings {
+interface SimulationSettings {
   /** For the order of the targets and the draws of `random`. */
   readonly seed?: number;
   /** What a crawler measures; the undisturbed RTT when absent. */
@@ -53,7 +53,7 @@ export interface SimulationSettings {
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
 
-export const defaultSeed = 1;
+const defaultSeed = 1;
 
 export interface SimulationResult extends Figures {
   readonly policy: PolicyVariant["policy"];
@@ -166,7 +166,7 @@ export interface PolicyVariant {
 }
 
 /** A measurement about to be made; `target` and `crawler` are positions in the instance. */
-export interface SimulatedProbe {
+interface SimulatedProbe {
   readonly target: number;
   readonly crawler: number;
   /** Undisturbed. */
@@ -178,7 +178,7 @@ export interface SimulatedProbe {
 /** What a crawler observes of an RTT. */
 export type ProbeModel = (probe: SimulatedProbe) => Observation;
 
-export interface ArrivedTarget {
+interface ArrivedTarget {
   readonly target: number;
   readonly placement: Placement;
   /** From each crawler. */
@@ -186,12 +186,12 @@ export interface ArrivedTarget {
   readonly bestRttMs: number;
 }
 
-export interface DelegatedTarget extends SimulatedRound {
+interface DelegatedTarget extends SimulatedRound {
   /** Position of the chosen crawler. */
   readonly chosen: number;
 }
 
-export interface SimulationRunSettings {
+interface SimulationRunSettings {
   readonly variant: PolicyVariant;
   readonly fleet: CandidateFleet;
   /** In the crawlers' order. */
@@ -308,7 +308,7 @@ export function placementNumbers(): (host: PathHost) => Placement {
 }
 
 /** Fisher and Yates. */
-export function shuffledIndices(count: number, draw: () => number): number[] {
+function shuffledIndices(count: number, draw: () => number): number[] {
   const indices = Array.from({ length: count }, (_, index) => index);
   for (let last = count - 1; last > 0; last--) {
     const other = Math.floor(draw() * (last + 1));

@@ -496,7 +496,7 @@ function ruleEntry({ name, looksFor, severity, advice, runbook }: AlertRule, { l
 // Renders the runbook's Markdown: paragraphs, lists, code, emphasis and links. Everything else stays text, and all text is
 // escaped. Links to other files of the runbook become their names, because the pages do not have them.
 
-export function markdownHtml(markdown: string): Html {
+function markdownHtml(markdown: string): Html {
   const blocks = markdown.split(/\n{2,}/).filter((block) => block.trim() !== "");
   return html`${blocks.map(block)}`;
 }

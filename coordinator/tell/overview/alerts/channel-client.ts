@@ -33,7 +33,7 @@ interface ChannelPorts {
   readonly authorities?: string;
 }
 
-export interface WebhookPorts extends ChannelPorts, Pick<OutsideRules, "resolver"> {
+interface WebhookPorts extends ChannelPorts, Pick<OutsideRules, "resolver"> {
   readonly userAgent: string;
   readonly now: () => Date;
 }

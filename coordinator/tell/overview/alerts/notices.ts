@@ -53,7 +53,7 @@ export interface ToldAlert extends SeenAlert {
   readonly endedAt: string | null;
 }
 
-export interface NoticePlan {
+interface NoticePlan {
   /** The new states; states left out are forgotten. */
   readonly states: readonly AlertState[];
   /** Empty when no message is due. */

@@ -17,7 +17,7 @@ import { alertChannels } from "./channel-client.ts";
 import type { AlertChannelClient } from "./notices.ts";
 import { noteAlerts, OwnTelling, sendMessages, type TellPorts } from "./tell-alerts.ts";
 
-export interface AlertConfig {
+interface AlertConfig {
   readonly alerts: AlertsSettings;
   readonly publicUrl: string | null;
   readonly listen: { readonly host: string; readonly port: number };
@@ -25,7 +25,7 @@ export interface AlertConfig {
   readonly userAgent: string;
 }
 
-export interface AlertDutyPorts {
+interface AlertDutyPorts {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry" | "stopping">;
   readonly resolver: NameResolver;
@@ -42,7 +42,7 @@ export interface AlertDutyPorts {
 const noteMs = 10_000;
 const sendMs = 5000;
 
-export interface AlertDuties {
+interface AlertDuties {
   start(): void;
 }
 

@@ -104,7 +104,7 @@ export async function sendTest(
 // While the database is gone or takes no writes, the last leading coordinator reports that from memory. It is noted as soon
 // as possible, so that its end is reported like any other's.
 
-export interface OwnTellPorts extends Omit<TellPorts, "store" | "facts"> {
+interface OwnTellPorts extends Omit<TellPorts, "store" | "facts"> {
   readonly store: Pick<AlertStore, "noteTold">;
   readonly alerts: () => readonly Alert[];
   readonly leads: () => boolean;

@@ -60,7 +60,7 @@ export interface ExportTarget {
   endFull(change: number): Promise<number | null>;
 }
 
-export interface ExportPorts {
+interface ExportPorts {
   readonly reads: ReturnType<typeof createExportReads>;
   readonly target: ExportTarget;
   /** A monotonic clock. */

@@ -7,7 +7,7 @@ import type { UseAnswers } from "#protocol/preferences";
 import { readLexemes } from "../../../crawl/changes/text-difference.ts";
 
 /** The contents of one document. What a page does not state is null. */
-export interface ExportedDocument {
+interface ExportedDocument {
   readonly url: string;
   readonly host: string;
   readonly title: string;

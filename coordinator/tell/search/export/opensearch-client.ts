@@ -15,7 +15,7 @@ import { type ExportState, type ExportTarget, exportStateSchema, type Written } 
 import type { Operation } from "./export-operation.ts";
 import { indexBody } from "./opensearch-index.ts";
 
-export interface OpenSearchPorts {
+interface OpenSearchPorts {
   /** Without a path or credentials. */
   readonly origin: string;
   readonly index: string;

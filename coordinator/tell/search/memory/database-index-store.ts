@@ -27,7 +27,7 @@ const hostsRead = 5000;
 /** A slice of joining takes milliseconds; the event loop runs after this many. */
 const sliceMs = 8;
 
-export interface BuildProgress {
+interface BuildProgress {
   readonly pages: number;
   readonly ofPages: number;
 }

@@ -60,7 +60,7 @@ export type IndexState =
   /** It ended and is started again in a moment; `outOfRoom`: in hours, because it needs more memory than allowed. */
   | { readonly type: "failed"; readonly why: string; readonly outOfRoom: boolean };
 
-export interface IndexReady {
+interface IndexReady {
   readonly type: "ready";
   readonly pages: number;
   readonly bytes: number;

@@ -26,7 +26,7 @@ const outOfRoomMs = 6 * 3_600_000;
 /** A process that has worked this long is restarted soon. */
 const healthyMs = 60_000;
 
-export interface IndexClientOptions {
+interface IndexClientOptions {
   readonly databaseUrl: string;
   readonly mostBytes: number;
   readonly log: Log;

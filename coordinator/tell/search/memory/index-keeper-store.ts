@@ -25,7 +25,7 @@ export interface IndexKeeperOptions {
   readonly log: Log;
 }
 
-export interface SearchSettings {
+interface SearchSettings {
   readonly index: "memory" | "database" | null;
   readonly indexMegabytes: number | null;
 }

@@ -60,7 +60,7 @@ export async function countPages(pool: Pool): Promise<number> {
 
 // Changes: table page_touch, written by triggers.
 
-export interface Touched {
+interface Touched {
   /** The snapshot of this reading: the next one continues from it. */
   readonly snapshot: string;
   readonly keys: readonly PageKey[];

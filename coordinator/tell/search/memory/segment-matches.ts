@@ -23,7 +23,7 @@ const addressAfter = 1 << 15;
 
 const used: Uint32Array[] = [];
 
-export function takeBits(): Uint32Array {
+function takeBits(): Uint32Array {
   return used.pop()?.fill(0) ?? new Uint32Array(segmentPages >>> 5);
 }
 

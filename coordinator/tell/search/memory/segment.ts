@@ -8,7 +8,7 @@ import type { TermTable } from "./term-table.ts";
 export const segmentPages = 1 << 15;
 
 /** What is known of a page besides its words; names and long numbers are given as the index's numbers. */
-export interface DocumentFacts {
+interface DocumentFacts {
   readonly hostHash: bigint;
   readonly urlHash: bigint;
   readonly host: number;

@@ -18,12 +18,12 @@ export interface PhraseNode {
   readonly distance: number;
 }
 
-export interface NotNode {
+interface NotNode {
   readonly type: "not";
   readonly operand: QueryNode;
 }
 
-export interface PairNode {
+interface PairNode {
   readonly type: "and" | "or";
   readonly left: QueryNode;
   readonly right: QueryNode;
