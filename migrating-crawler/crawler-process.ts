@@ -9,11 +9,12 @@ import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { ConfigError, NearcrawlError } from "#core/errors";
 import { lineLog, outliveLog } from "./core/log.ts";
+import { keepPriority } from "./core/priority.ts";
 import { type CrawlerSurroundings, type RefusedCrawler, SupervisorLine } from "./link/supervisor-line.ts";
 import { homeSettings, settingsFile } from "./membership/home-folder.ts";
 import type { Resident } from "./resident-crawler.ts";
 import type { CrawlerConfig } from "./settings/config.ts";
-import { keepPriority, settingsFileConfig, watchSettings } from "./settings/settings-file.ts";
+import { settingsFileConfig, watchSettings } from "./settings/settings-file.ts";
 import { askToLeave } from "./status/drain.ts";
 import { openStatus } from "./status/open-status.ts";
 

@@ -430,7 +430,8 @@ export interface PeerRtt {
 
 const atATime = 4;
 const triesPerPeer = 5;
-const deadlineMs = 5000;
+/** Deadline of a probe of a peer. Probes of targets have the deadline that the coordinator states in each question. */
+const peerDeadlineMs = 5000;
 
 /** Keeps the order of the peers. A newer list aborts the older one's signal, which returns the results so far. */
 export async function measurePeers(
@@ -451,7 +452,7 @@ export async function measurePeers(
         secure: false,
         method: "connect",
         tries: triesPerPeer,
-        deadlineMs,
+        deadlineMs: peerDeadlineMs,
       });
       measured[index] = { crawlerId, outcome };
     }

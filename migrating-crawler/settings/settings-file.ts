@@ -3,12 +3,12 @@
  * Every fault names the file and line.
  */
 
-import { type FSWatcher, readdirSync, readFileSync, statSync, watch } from "node:fs";
-import { getPriority, setPriority } from "node:os";
+import { type FSWatcher, readFileSync, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { parse, TomlError } from "smol-toml";
 import { ConfigError } from "#core/errors";
 import type { CrawlerLog } from "../core/log.ts";
+import { keepPriority } from "../core/priority.ts";
 import { type CrawlerConfig, crawlerConfig } from "./config.ts";
 
 /** Deny-lists can be long, but no settings file is longer than this. */
@@ -140,25 +140,4 @@ function watcherOf(file: string, onEvent: () => void): FSWatcher | null {
 function stampOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? "none" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
-}
-
-// Sets the process's scheduling priority, as nice(1) does. Linux keeps a priority per thread, so running threads are
-// set too. Raising it again needs rights that a crawler should not have.
-
-export function keepPriority(nice: number, log: CrawlerLog): void {
-  try {
-    if (getPriority() === nice) return;
-    for (const thread of threads()) setPriority(thread, nice);
-  } catch (error) {
-    log.warn({ priority: nice, error }, "the system does not allow this priority");
-  }
-}
-
-/** Returns 0, which means the process, where the system does not list its threads. */
-function threads(): number[] {
-  try {
-    return readdirSync("/proc/self/task").map(Number);
-  } catch {
-    return [0];
-  }
 }

@@ -1,7 +1,7 @@
 /** Hosts that opt out by name are found by an index, however many there are, and without delaying admission. */
 import pg from "pg";
 import { expect, it, vi } from "vitest";
-import { withoutOptedOut } from "#coordinator/crawl/frontier/back-link-writes";
+import { withoutOptedOut } from "#coordinator/crawl/frontier/site-rule-writes";
 import { deedsOf } from "#coordinator/run/opt-outs/complaint-store";
 import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
 import type { OptOutRequest } from "#coordinator/run/opt-outs/opt-out";

@@ -9,14 +9,7 @@ import { nameOf, type UrlAddress, type UrlKey, urlKeyOf } from "#core/url-key";
 import { writeCopy } from "#db/copy";
 import { listOf, prepared } from "../../database/transaction.ts";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
-import {
-  addBackLinks,
-  capDelaysMs,
-  type LinkedUrl,
-  linksWithin,
-  optedOutAmong,
-  withoutOptedOut,
-} from "./back-link-writes.ts";
+import { addBackLinks, type LinkedUrl, linksWithin } from "./back-link-writes.ts";
 import { hostBudgetSql } from "./budgets.ts";
 import { withinChannels } from "./channel-reads.ts";
 import { type HeldUrl, heldAmong, takeNamed, takeWithinBudget, writeHeld } from "./held-url-store.ts";
@@ -31,6 +24,7 @@ import {
   placeUrls,
   roomAtFirst,
 } from "./place-urls.ts";
+import { capDelaysMs, optedOutAmong, withoutOptedOut } from "./site-rule-writes.ts";
 
 /** Keeps each URL once, at its smallest depth, without those that are too deep. */
 export function distinctUrls(urls: readonly AdmittedUrl[], maxDepth: number): AdmittedUrl[] {

@@ -11,7 +11,6 @@ import type { UrlKey } from "#core/url-key";
 import { following } from "../../core/policy.ts";
 import { inTransaction, isFaultyValue, listOf, prepared } from "../../database/transaction.ts";
 import { type AddedUrls, addUrls, lockHosts, welcomeHosts } from "./admission-writes.ts";
-import { withoutOptedOut } from "./back-link-writes.ts";
 import { NewHostBudget } from "./budgets.ts";
 import { chooseNewHosts, type DomainFlood, type NewHosts, releaseDeferred } from "./domain-store.ts";
 import { noteForeign, splitByOwner } from "./foreign-url-store.ts";
@@ -26,6 +25,7 @@ import {
   sumEffects,
   unpackEffects,
 } from "./link-outbox.ts";
+import { withoutOptedOut } from "./site-rule-writes.ts";
 
 /** Runs in the results' transaction; returns the number of effects. */
 export async function postEffects(

@@ -5,9 +5,9 @@ import { hostHashOf } from "#core/url-key";
 import { inTransaction } from "../../database/transaction.ts";
 import { finerIdOf } from "../../place/delegation/overrides/override-store.ts";
 import { lockHosts } from "./admission-writes.ts";
-import { markByAddress } from "./back-link-writes.ts";
 import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
+import { markByAddress } from "./site-rule-writes.ts";
 
 /** A claimed host is offered again when its answer is not saved in this time. */
 const claimSeconds = 120;

@@ -7,8 +7,8 @@ import type { CrawlerId } from "#core/ids";
 import { nameOf } from "#core/url-key";
 import type { ArrivedResult, CountedResult, RefusedResult, UrlBefore } from "../batch/accepted-result.ts";
 import type { KnownPage } from "../batch/visit.ts";
-import { isOptedOut } from "../frontier/back-link-writes.ts";
 import { isLeaseNumber } from "../frontier/lease-end-writes.ts";
+import { isOptedOut } from "../frontier/site-rule-writes.ts";
 import { plannedChannel, statedChanges } from "../recrawl/sample-store.ts";
 
 interface Sifted {

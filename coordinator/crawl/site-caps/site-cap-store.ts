@@ -4,7 +4,7 @@ import { UsageError } from "#core/errors";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
 import { lockHosts } from "../frontier/admission-writes.ts";
-import { capOfHost, isOfSite, optOutLock } from "../frontier/back-link-writes.ts";
+import { capOfHost, isOfSite, optOutLock } from "../frontier/site-rule-writes.ts";
 import { type ListedCap, mostSiteCaps, type SiteCap } from "./site-cap.ts";
 
 export type SiteCapStore = ReturnType<typeof createSiteCapStore>;

@@ -5,13 +5,13 @@ import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
 import { nameOf, type UrlKey } from "#core/url-key";
 import { clean, columnsOf, inTransaction } from "../../database/transaction.ts";
 import { isBeyondReach, needsUnspokenIpv6 } from "../../place/crawlers/control-store.ts";
-import { isOptedOut, optedOutAmong } from "../frontier/back-link-writes.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import { createFrontierStore, createRejectedUrlStore } from "../frontier/frontier-store.ts";
 import { isHeldUrl } from "../frontier/held-url-store.ts";
 import { fetchAgain } from "../frontier/lease-end-writes.ts";
 import { urlsInHand, urlTurn } from "../frontier/open-lease-reads.ts";
 import { leavingChannel } from "../frontier/report-reads.ts";
+import { isOptedOut, optedOutAmong } from "../frontier/site-rule-writes.ts";
 import {
   type AnsweredUrl,
   answerTo,

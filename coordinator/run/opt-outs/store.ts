@@ -5,7 +5,7 @@ import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";
 import type { SitePart } from "#core/ip/url-host";
 import { domainsAbove, hostHashOf } from "#core/url-key";
 import { tell } from "#db/schema-channel";
-import { isInPartSql, isOfSite, optOutLock } from "../../crawl/frontier/back-link-writes.ts";
+import { isInPartSql, isOfSite, optOutLock } from "../../crawl/frontier/site-rule-writes.ts";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { clean, inTransaction } from "../../database/transaction.ts";
 import {

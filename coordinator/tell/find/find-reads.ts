@@ -1,7 +1,7 @@
 /** The search box's database queries: crawlers by part of their name, hosts by the beginning or end of theirs. */
 import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
-import { isOfSite } from "../../crawl/frontier/back-link-writes.ts";
+import { isOfSite } from "../../crawl/frontier/site-rule-writes.ts";
 import { readsOver } from "../../database/cached-read.ts";
 import type { CrawlerRecord } from "../../place/crawlers/crawler.ts";
 import { boundedRead } from "../search/candidate-reads.ts";

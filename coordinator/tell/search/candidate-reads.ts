@@ -12,7 +12,7 @@ import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { growingTo } from "#core/small-collections";
 import type { UseAnswers } from "#protocol/preferences";
-import { isOfSite } from "../../crawl/frontier/back-link-writes.ts";
+import { isOfSite } from "../../crawl/frontier/site-rule-writes.ts";
 import { withoutMarks } from "./headline.ts";
 import type { Headlines } from "./headline-reads.ts";
 import { fullHeadRank, fullLinkingHosts, halfTextRank, mostPoints } from "./page-score.ts";

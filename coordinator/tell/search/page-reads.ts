@@ -6,9 +6,9 @@ import { maySearch } from "#protocol/preferences";
 import { linksTo } from "../../crawl/batch/link-sql.ts";
 import { changesOfUrl } from "../../crawl/changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../../crawl/changes/page-change.ts";
-import { isOptedOut } from "../../crawl/frontier/back-link-writes.ts";
 import type { PageReport } from "../../crawl/frontier/frontier-reports-api.ts";
 import { isHeldUrl } from "../../crawl/frontier/held-url-store.ts";
+import { isOptedOut } from "../../crawl/frontier/site-rule-writes.ts";
 import { statedUsesOf } from "../../crawl/results/stated-uses-store.ts";
 import { isoOrNull } from "../../database/cached-read.ts";
 import {
