@@ -42,6 +42,12 @@ describe("URLs from people", () => {
     });
   });
 
+  it("may be more than one batch of 2,000, and are then admitted batch by batch", async () => {
+    const urls = Array.from({ length: 2001 }, (_, index) => `http://h${index % 20}.example/${index}`);
+
+    expect(await admit(urls)).toMatchObject({ admitted: 2001, newUrls: 2001 });
+  });
+
   it("that are invalid are recorded with the reason, and counted when repeated", async () => {
     const bad = [
       "no url",
