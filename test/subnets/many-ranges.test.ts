@@ -43,7 +43,7 @@ function oracle(columns: RangeColumns): (address: IpAddress) => number {
 }
 
 /** Of the addresses, as the search is slow. */
-const askedEvery = 211;
+const askedEvery = 853;
 
 interface Drawing {
   readonly family: 4 | 6;
@@ -139,8 +139,8 @@ it.each(drawings)("%s: gives every address to its most specific range", (_, draw
   expect(wrong.slice(0, 5)).toEqual([]);
 });
 
-it("ten thousand ranges, each within the one before, are each found from both of their sides", () => {
-  const depth = 10_000;
+it("four thousand ranges, each within the one before, are each found from both of their sides", () => {
+  const depth = 4_000;
   const columns = emptyColumns(4, depth);
   for (let level = 0; level < depth; level += 1) {
     columns.first[level] = level;

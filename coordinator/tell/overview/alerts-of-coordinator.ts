@@ -253,7 +253,7 @@ export const dataRules = [
     threshold: 30,
     looksFor: `the database went back to an earlier state in the last {n} days, and the journal could not restore everything,
       or there was none`,
-    advice: `nearcrawl journal compare lists what is missing; fix it by hand, or replay another journal (nearcrawl journal
+    advice: `See what is missing: nearcrawl journal compare. Fix it by hand, or replay another journal (nearcrawl journal
       replay). The alert then ends; otherwise mute it (runbook: bad days).`,
     runbook: "A restore or a failover did this: see [bad days](bad-days.md#we-restored).",
     find: ({ wentBack, nowMs }, days) => {
@@ -283,7 +283,7 @@ export const dataRules = [
     /** Days at the pace of the last day: time to order a disk, or to reduce what is kept. */
     threshold: 14,
     looksFor: "the disk of the database is full in under {n} days at the pace of the last day",
-    advice: `nearcrawl storage says what takes the space, and ${retention} frees some of it; else get a larger disk.`,
+    advice: `See what takes the space: nearcrawl storage. Free some of it by ${retention}, or get a larger disk.`,
     runbook: `The disk is measured every ten minutes, and the pace takes at least three hours of measurements. For a server of
       your own, state its space in \`databaseGigabytes\`.`,
     find: ({ disk }, days) => {
@@ -433,8 +433,8 @@ export const dataRules = [
   }),
   warning("release-failing", "/fleet/versions", {
     looksFor: "a crawler refused an offered release, or rolled back from it",
-    advice: `nearcrawl release list says how many, nearcrawl fleet show NAME why; hold it unless only one odd machine is
-      affected.`,
+    advice: `See how many (nearcrawl release list) and why (nearcrawl fleet show NAME). Hold the release unless only one odd
+      machine is affected.`,
     runbook: "Pin the former release on a single odd machine.",
     find: ({ releases }, most) => {
       const failing = releases.filter(({ stage, turnedDown }) => stage !== "none" && turnedDown > most);

@@ -320,8 +320,7 @@ export const crawlRules = [
     /** Minutes. Coordinators ask their parent every few seconds, and at least every five minutes while it is away. */
     threshold: 15,
     looksFor: "the parent coordinator has been unreachable, or has refused, for over {n} minutes",
-    advice:
-      "nearcrawl coordinators list says why and how many URLs wait; they are sent when it answers again.",
+    advice: `See why, and how many URLs wait: nearcrawl coordinators list. They are sent when it answers again.`,
     runbook: `This coordinator goes on with what it owns; URLs of others wait in its database and are sent once. A refusal (a cycle,
       claims that overlap, a removed key) ends when the settings on one side change.`,
     find: ({ relatives = [], nowMs }, minutes) => {
