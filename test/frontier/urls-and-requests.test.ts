@@ -43,7 +43,7 @@ describe("URLs from people", () => {
   });
 
   it("may be more than one batch of 2,000, and are then admitted batch by batch", async () => {
-    const urls = Array.from({ length: 2001 }, (_, index) => `http://h${index % 20}.example/${index}`);
+    const urls = Array.from({ length: 2001 }, (_, index) => `http://h${index % 40}.example/${index}`);
 
     expect(await admit(urls)).toMatchObject({ admitted: 2001, newUrls: 2001 });
   });
