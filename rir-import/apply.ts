@@ -37,7 +37,7 @@ import type { RegistryState } from "./tree/registry-state.ts";
 export interface AppliedImport {
   readonly plan: ImportPlan;
   readonly generation: number;
-  /** False when the files change nothing, so no generation was made. */
+  /** False when the files change nothing and no generation was made. */
   readonly isNew: boolean;
   readonly cleared: number;
   readonly seconds: Readonly<Record<"total" | "reading" | "comparing" | "writing", number>>;
@@ -45,19 +45,19 @@ export interface AppliedImport {
 
 interface ApplyOptions {
   readonly onProgress?: OnProgress;
-  /** A plan's fingerprint: the import stops when the files or the generation have changed since. */
+  /** A plan's fingerprint. The import stops when the files or the generation have changed since that plan. */
   readonly planned?: string;
-  /** The confirmed number of used subnets to remove, needed when they are more than a few. */
+  /** The confirmed number of subnets in use that are removed. Required when there are more than a few. */
   readonly removeInUse?: number | null;
-  /** Sources whose published places may move without a limit. */
+  /** Sources whose published places may change without a limit. */
   readonly yesMoved?: AcceptedMoves;
-  /** The confirmed total of lost holders, countries and published ranges, needed when they are suspiciously many. */
+  /** The confirmed total of lost holders, countries and published ranges. Required when it is suspiciously high. */
   readonly loseFacts?: number | null;
 }
 
 /**
- * Throws SourceFileError, UsageError when the plan no longer applies, RemovesInUse or LosesFacts (tree unchanged), and
- * DatabaseError when another import is running.
+ * Throws SourceFileError; UsageError when the plan no longer applies; RemovesInUse or LosesFacts, which leave the tree
+ * unchanged; and DatabaseError when another import is running.
  */
 export async function applyImport(
   database: Database,
@@ -162,11 +162,11 @@ function withoutSamples(counts: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(counts).filter(([, value]) => typeof value === "number"));
 }
 
-// Two indexes cost a bulk import more than its rows: organisations by similar names, and subnets by holder. They are
-// dropped before and rebuilt after, both without locks; queries that use them take seconds meanwhile. After a kill the
-// next import finds them missing or invalid and rebuilds them.
+// During a bulk import, two indexes cost more than the rows themselves: organisations by similar names, and subnets by
+// holder. They are dropped before it and rebuilt after it, without locks. In between, queries that use them take
+// seconds. If the import is killed, the next one finds them missing or invalid and rebuilds them.
 
-/** The threshold, if these are also more rows than exist. Measured in ops/decisions/0005. */
+/** An import of at least this many rows, and of more rows than exist, is a bulk import. Measured in ops/decisions/0005. */
 const fewestRows = 500_000;
 
 const indexes: Readonly<Record<string, string>> = {
@@ -183,7 +183,7 @@ export async function setIndexesAside(client: PoolClient): Promise<void> {
   for (const name of Object.keys(indexes)) await client.query(`drop index concurrently if exists ${name}`);
 }
 
-/** Builds missing or invalid indexes. Call outside a transaction; it is quick when there is nothing to do. */
+/** Builds missing or invalid indexes, and is quick when there are none. Call outside a transaction. */
 export async function restoreIndexes(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name

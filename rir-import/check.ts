@@ -1,4 +1,4 @@
-/** Reads sources into the state they describe, without a database; check, plan and apply start with this. */
+/** Reads sources into the state they describe, without a database. The commands check, plan and apply start with this. */
 
 import { TangledRanges } from "#coordinator/place/subnets/nest";
 import type { PublishedRanges } from "#coordinator/place/subnets/published-ranges";
@@ -21,7 +21,7 @@ export interface SourceCheck {
   readonly state: StateSummary;
   readonly publishedRanges: number;
   readonly seconds: number;
-  /** Missing or invalid files, which are not part of the rest. */
+  /** Missing or invalid files. Everything else in this record leaves them out. */
   readonly broken: readonly BrokenSource[];
 }
 
@@ -36,7 +36,7 @@ export async function checkSources(
   return { files, state: state.summary, publishedRanges: published.count, seconds, broken };
 }
 
-/** When anything is invalid, each file is read separately to find it, and the valid ones once more together. */
+/** When a file is invalid, reads each file separately to find the faulty ones, then the valid ones together. */
 async function readUnbroken(
   paths: readonly SourcePath[],
   onProgress: OnProgress,
@@ -52,7 +52,7 @@ async function readUnbroken(
   return await readState(files, onProgress);
 }
 
-/** Returns null for a faulty file, which is recorded. */
+/** Returns null for a faulty file, after adding it to `broken`. */
 async function orBroken<T>(read: () => Promise<T>, broken: BrokenSource[]): Promise<T | null> {
   try {
     return await read();
@@ -102,7 +102,7 @@ export function requireSubnets(files: readonly FileReport[], state: RegistryStat
   throw new SourceFileError(names, null, "no subnets in these files: an import would empty the tree");
 }
 
-/** When two statistics files belong to one registry, both count, and the first one wins for an equal range. */
+/** When two statistics files belong to one registry, both count. For an equal range, the first file wins. */
 function withSharedRegistryWarnings(files: readonly FileReport[]): readonly FileReport[] {
   const first = new Map<string, string>();
   return files.map((report) => {

@@ -36,7 +36,7 @@ import { HoldingRanges } from "./tree/holding-ranges.ts";
 import type { RegistryState, StateSummary } from "./tree/registry-state.ts";
 
 export interface ImportPlan extends ChangeBreakdown {
-  /** Covers the files' contents and the generation: `apply` with it does exactly what is planned, or nothing. */
+  /** Covers the contents of the files and the generation: `apply` with it does exactly what is planned, or nothing. */
   readonly fingerprint: string;
   readonly generation: number | null;
   readonly files: readonly FileReport[];
@@ -47,9 +47,9 @@ export interface ImportPlan extends ChangeBreakdown {
   readonly delegations: DelegationChanges;
   readonly inUse: SubnetsInUse;
   readonly published: PublishedPlan;
-  /** Suspiciously large losses of remaining subnets and published lists. */
+  /** Suspiciously large losses in remaining subnets and in published lists. */
   readonly losses: readonly Loss[];
-  /** Files with data older than a quarter, although newer ones are published. */
+  /** Files whose data are older than a quarter although newer data are published. */
   readonly outdated: readonly OutdatedFile[];
 }
 
@@ -141,11 +141,11 @@ export function changesNothing({ changes, holders, published }: ImportPlan): boo
   return inTree + published.changedLists === 0;
 }
 
-// Identifies a plan by the compared generation and the files' contents. An import with a plan's fingerprint succeeds
-// only while both are unchanged.
+// Identifies a plan by the generation compared and the files' contents. An import given a plan's fingerprint succeeds
+// only while neither has changed.
 //
-// 12-5f2c… is generation 12 with the first 32 hex digits of the SHA-256 over the files' own digests in order; 0-5f2c…
-// is an empty tree.
+// `12-5f2c…` is generation 12 with the first 32 hex digits of the SHA-256 over the files' own digests in order.
+// `0-5f2c…` means an empty tree.
 
 export const fingerprintForm = /^(\d{1,10})-([0-9a-f]{32})$/;
 
@@ -180,14 +180,14 @@ async function inUseOf(client: PoolClient, { ipv4, ipv6 }: TreeDifference): Prom
   return { total: inUse.size, going: going.reduce((sum, one) => sum + one, 0) };
 }
 
-// Shows what an import does to delegations. A delegation stays with its subnet. When the subnet goes, its addresses
-// fall to the next less specific one: inherited if that one or an ancestor is delegated, else lost, and the next URL
-// there starts a probe round.
+// Shows what an import does to delegations. A delegation stays with its subnet. When the subnet is removed, its
+// addresses belong to the next less specific one. They inherit its delegation, or that of its nearest delegated
+// ancestor. If there is none they are lost, and the next URL there starts a probe round.
 
 interface DelegationSample {
   readonly range: string;
   readonly from: string;
-  /** The addresses' next crawler and the subnet that gives it; null when lost. */
+  /** The crawler that gets the addresses and the subnet whose delegation they inherit. Null when they are lost. */
   readonly to: string | null;
   readonly through: string | null;
 }

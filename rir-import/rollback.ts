@@ -1,7 +1,7 @@
 /**
  * Undoes the newest generations from `subnet_before` and `holder_before`, or restores an undone one, each in one
- * transaction. Rows are not deleted: added ones are marked as removed by their generation, so a later import can bring
- * them back with id and delegation; changed ones are kept in `subnet_after` and `holder_after` while rolled back.
+ * transaction. Rows are not deleted. Added rows are marked as removed by their generation, so a later import can bring
+ * them back with id and delegation. Changed rows are kept in `subnet_after` and `holder_after` while rolled back.
  */
 import type { PoolClient } from "pg";
 import { UsageError } from "#core/errors";
@@ -17,23 +17,23 @@ import { inUseOfRollback, requireMeant } from "./database/subnets-in-use.ts";
 
 export interface RolledBack {
   readonly rolledBack: readonly number[];
-  /** The generation now in force; null when the tree is empty or a coordinator will add the two roots. */
+  /** The generation now in force. Null when the tree is empty or a coordinator has yet to add the two roots. */
   readonly generation: number | null;
   readonly undone: Readonly<Record<string, number>>;
 }
 
 interface RollbackLimits {
-  /** The generation that must be in force; null accepts any. */
+  /** The generation that must be in force. `null` accepts any. */
   readonly expectedGeneration?: number | null;
   readonly toEmpty?: boolean;
-  /** The confirmed number of used subnets to remove, needed when they are more than a few. */
+  /** The confirmed number of subnets in use that are removed. Required when there are more than a few. */
   readonly removeInUse?: number | null;
 }
 
 /**
  * Undoes one import by default. Throws UsageError and undoes nothing when there are too few, another generation is in
- * force, or nothing would remain without confirmation; RemovesInUse when many used subnets would go; DatabaseError when
- * an import is running.
+ * force, or nothing would remain without confirmation; RemovesInUse when many subnets in use would be removed; and
+ * DatabaseError when an import is running.
  */
 export async function rollbackImport(
   database: Database,
@@ -74,8 +74,8 @@ export interface RolledForward {
 }
 
 /**
- * Restores the last rolled back generation by default. Throws UsageError and changes nothing when none follows the
- * generation in force; DatabaseError when an import is running.
+ * Restores the last generation rolled back by default. Throws UsageError and changes nothing when none follows the
+ * generation in force, and DatabaseError when an import is running.
  */
 export async function rollForward(database: Database, wanted: number | null = null): Promise<RolledForward> {
   return await withImportLock(database, async (client) => {
@@ -208,11 +208,11 @@ const undoSteps: readonly (readonly [change: string | null, sql: string])[] = [
   ],
 ];
 
-/** The reverse of `undoSteps`, which also drops what was kept for it. */
+/** Reverses `undoSteps` and removes the rows kept for it. */
 const redoSteps: typeof undoSteps = [
   ["counted", "select change, count(*) from subnet_before where generation = $1 group by change"],
   [
-    // Concerns the roots that a coordinator has added since.
+    // Applies to the roots that a coordinator has added since the rollback.
     null,
     `update subnet set removed_in = $1
      where removed_in is null and added_in in (select generation from registry_generation where state = 'stand-in')`,

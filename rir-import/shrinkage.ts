@@ -1,11 +1,11 @@
-/** Finds suspicious losses of an import, usually caused by an incomplete file. */
+/** Finds suspicious losses in an import, usually caused by an incomplete file. */
 import { registries } from "#coordinator/place/subnets/subnet";
 import { LosesFacts } from "#core/errors";
 import type { PublishedPlan } from "./database/published-lists.ts";
 import { changeKinds, type FamilyDifference, type TreeDifference } from "./database/tree-difference.ts";
 import type { Loss, RegistryChange, Shrinkage } from "./read/status-api.ts";
 
-/** A quarter's honest changes stay below a few percent (test/rir-import/afrinic-years.test). */
+/** Honest changes within a quarter stay below a few percent (test/rir-import/afrinic-years). */
 export const suspiciousShare = 0.1;
 const fewestSubnets = 20;
 
@@ -32,9 +32,9 @@ function shrinkageOf({ registry, before, after, removed }: RegistryChange): Shri
   };
 }
 
-// Finds what remaining subnets would lose: a missing organisations' file removes no subnet.
+// Finds what remaining subnets would lose: a missing file of organisations removes holders but no subnet.
 
-/** Clouds give up whole regions' ranges at once, unlike registries. */
+/** Unlike registries, clouds may withdraw the ranges of whole regions at once. */
 const suspiciousPublishedShare = 0.5;
 
 export function suspiciousLosses(
@@ -61,7 +61,7 @@ export function suspiciousLosses(
   ];
 }
 
-/** A holder with only its handle left counts as renamed. `renamed` refers to the wanted state. */
+/** A holder of which only the handle remains counts as renamed. `renamed` contains indexes of the wanted state. */
 function lossesOfTree(families: readonly FamilyDifference[], renamed: ReadonlySet<number>): readonly Loss[] {
   const sums = registries.map(() => ({
     before: new Set<number>(),

@@ -9,7 +9,7 @@ import { canRollForward } from "./rollback.ts";
 type SourceStatus = RegistryFacts["sources"][number];
 export type GenerationStatus = Omit<RegistryFacts["history"][number], "appliedBy" | "rolledBackBy">;
 
-/** The part that is known without counting rows. */
+/** What is known without counting rows. */
 export type RegistryOverview = Pick<
   RegistryFacts,
   "generation" | "appliedAt" | "counted" | "sources" | "outdated" | "unfinished" | "isImportRunning"
@@ -20,8 +20,8 @@ export type RegistryStatus = RegistryOverview & Awaited<ReturnType<typeof readTo
 const quarterDays = 92;
 const dayMs = 86_400_000;
 /**
- * An answer of a registry (in earlier versions) is not its data; IANA's files and published lists may stay unchanged
- * for years.
+ * Sources whose age says nothing: a registry's answer about one subnet (earlier versions) is not its data, and IANA's
+ * files and published lists may stay unchanged for years.
  */
 const timeless: ReadonlySet<string> = new Set(["rdap", "iana-xml", "geofeeds", ...publishedFormats]);
 type DatabasePlace = Pick<Database, "pool" | "schema">;
@@ -46,7 +46,7 @@ export async function registryOverview(database: DatabasePlace, now: Date): Prom
   };
 }
 
-/** Returns registries (or files, if unknown) whose newest data are older than a quarter. */
+/** Returns registries, or files of unknown registries, whose newest data are older than a quarter. */
 function outdatedAmong(sources: readonly SourceStatus[]): readonly string[] {
   const youngest = new Map<string, number>();
   for (const { registry, file, format, ageDays } of sources) {
@@ -84,7 +84,7 @@ async function readTotals({ pool }: Database) {
   return rows[0]!;
 }
 
-/** Earlier versions could ask a registry for a single subnet; such a generation has no counts. */
+/** Earlier versions could query a registry for a single subnet. A generation made that way has no counts. */
 async function readCounted(
   { pool }: DatabasePlace,
   generation: number,
@@ -113,7 +113,7 @@ async function readHistory(database: DatabasePlace): Promise<readonly Generation
   return await readGenerations(database, "state in ('applied', 'rolled-back')", 20);
 }
 
-/** Finds the generation in force when twenty newer ones were rolled back. */
+/** Finds the generation in force even when the newest twenty were all rolled back. */
 async function readCurrent(database: DatabasePlace): Promise<GenerationStatus | null> {
   const [current] = await readGenerations(database, "state = 'applied'", 1);
   return current === undefined ? null : { ...current, canRollForward: false };

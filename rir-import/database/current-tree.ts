@@ -1,6 +1,6 @@
 /**
- * Reads the database's tree and holders by COPY into flat columns beside the wanted state, some forty bytes a subnet.
- * Names are ids of the wanted state's texts, so comparing them compares numbers.
+ * Reads the database's tree and holders by COPY into flat columns, some forty bytes per subnet. Names are ids in the
+ * text pool of the wanted state, so comparing names compares numbers.
  */
 import type { PoolClient } from "pg";
 import { type RangeColumns, sortedOrder } from "#coordinator/place/subnets/range-columns";
@@ -9,10 +9,10 @@ import { DatabaseError } from "#core/errors";
 import { GrowingColumn, type TextPool } from "#core/text-pool";
 import { type CopiedRow, readCopy } from "#db/copy";
 
-/** The columns of one family by row, with the database's ids. 0 stands for null. */
+/** One family's columns by row, with the database's ids. 0 stands for null. */
 export interface CurrentFamily {
   readonly columns: RangeColumns;
-  /** Rows by first address, the widest first. */
+  /** Rows by first address. Of those with an equal first address, the widest comes first. */
   readonly order: Int32Array;
   readonly ids: Int32Array;
   readonly parentIds: Int32Array;
@@ -21,7 +21,7 @@ export interface CurrentFamily {
   readonly registries: Uint8Array;
   readonly names: Int32Array;
   readonly crosses: Uint8Array;
-  /** The generation that removed the subnet; 0 when it is in force. */
+  /** The generation that removed the subnet, or 0 when the subnet is in force. */
   readonly removedIn: Int32Array;
 }
 
@@ -125,14 +125,14 @@ function registryIndex(text: string): number {
   return index;
 }
 
-/** Holders by database id; a column has −1 for an unused id. */
+/** Holders by database id. The columns contain −1 for an unused id. */
 export interface CurrentHolders {
   readonly largestId: number;
   readonly ids: Int32Array;
   /** The index of the same holder key in the wanted state, or −1. */
   readonly wanted: Int32Array;
   readonly names: Int32Array;
-  /** −1 for no handle. */
+  /** −1 when the holder has no handle. */
   readonly handles: Int32Array;
 }
 

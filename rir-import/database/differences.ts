@@ -1,4 +1,4 @@
-/** Lists differences one by one for people, as samples and as the page of all of them. */
+/** Lists differences one by one for people: as samples, and on the page that shows all of them. */
 
 import { type RangeColumns, rangeAt } from "#coordinator/place/subnets/range-columns";
 import { type Registry, registries, unpackCountry } from "#coordinator/place/subnets/subnet";
@@ -60,7 +60,7 @@ class FamilyWords {
     return { kind: "removed", range, before: this.#before(row), after: null };
   }
 
-  /** Describes a wanted subnet that differs, with its row in the current tree (−1 for none). */
+  /** Describes a wanted subnet that differs. `row` is its row in the current tree, or −1 if it has none. */
   wanted(place: number, row: number): Difference {
     const kind = changeKinds[this.#family.kinds[place] as number] as Difference["kind"];
     const range = textOf(this.#family.wanted.columns, place);
@@ -124,7 +124,7 @@ function first<T>(values: Generator<T>, limit: number): readonly T[] {
 export interface ChangeBreakdown {
   /** Every registry that has or had a subnet. `added` includes returned subnets. */
   readonly registries: readonly RegistryChange[];
-  /** The largest added, removed or changed ranges by size, IPv4 before IPv6. */
+  /** Largest added, removed or changed ranges. IPv4 ranges come before IPv6 ranges. */
   readonly largest: readonly Difference[];
 }
 
@@ -213,7 +213,7 @@ function largestOf(
   );
 }
 
-/** Approximates the size, since the leading bits suffice for comparing. */
+/** Approximates the size. The leading bits are enough for a comparison. */
 function sizeOf({ words, first, last }: RangeColumns, row: number): number {
   let size = 0;
   for (let word = 0; word < words; word += 1) {
@@ -224,14 +224,14 @@ function sizeOf({ words, first, last }: RangeColumns, row: number): number {
 }
 
 // Counts each registry's subnets, holders, crossing ranges and addresses. An address in several subnets of one registry
-// counts once, and so does each touched /48 block, the size of one site (RFC 6177).
+// counts once. IPv6 is counted in /48 blocks, the size of one site (RFC 6177).
 
 interface FamilyRows {
   readonly columns: RangeColumns;
   readonly rowAt: (position: number) => number;
   readonly isThere: (row: number) => boolean;
   readonly registries: Uint8Array;
-  /** A negative number means none. */
+  /** Returns a negative number when the row has no holder. */
   readonly holderOf: (row: number) => number;
   readonly crosses: Uint8Array;
 }
@@ -270,7 +270,7 @@ function countFamilies(families: readonly FamilyRows[]): readonly RegistryCounts
     .filter(({ subnets }) => subnets > 0);
 }
 
-/** Walks in the order of addresses: what lies beyond the furthest end so far is new. */
+/** Walks in address order: only what lies beyond the furthest end so far is new. */
 function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
   const isIpv4 = family.columns.family === 4;
   const covered = new Float64Array(registries.length).fill(-1);
@@ -290,7 +290,7 @@ function addFamily(sums: readonly CountedSums[], family: FamilyRows): void {
   }
 }
 
-/** Returns the address, or the first 48 bits of an IPv6 address; a double holds both exactly. */
+/** Returns the address, or the first 48 bits of an IPv6 address. A double represents either exactly. */
 function blockOf(columns: RangeColumns, end: "first" | "last", row: number): number {
   const words = columns[end];
   if (columns.words === 1) return words[row] as number;

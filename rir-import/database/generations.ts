@@ -16,8 +16,8 @@ export async function currentGeneration(client: PoolClient): Promise<number | nu
 }
 
 /**
- * Starts a generation in a separate transaction, so that a row records the import whatever happens to it. It counts
- * only once applied.
+ * Starts a generation in a separate transaction, so that a row records the import even if it fails. The generation
+ * counts only once it is applied.
  */
 export async function beginGeneration(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ generation: number }>(
@@ -44,8 +44,8 @@ export async function dropGeneration(pool: Pool, generation: number): Promise<vo
 }
 
 /**
- * Removes the row of a killed import and reclaims the space of its invisible rows. Returns their number. The caller
- * holds the import lock.
+ * Removes the rows of killed imports, reclaims the space of their invisible rows and returns how many there were. The
+ * caller holds the import lock.
  */
 export async function clearInterrupted(client: PoolClient): Promise<number> {
   const { rowCount } = await client.query("delete from registry_generation where state = 'staged'");
@@ -105,8 +105,8 @@ export async function notifyRegistryChange(
   await tell(client, "nearcrawl_registry", [what]);
 }
 
-// Allows one import or rollback at a time per schema by a session's advisory lock, which ends with the process, even
-// after kill -9. Readers are never blocked.
+// A session's advisory lock allows one import or rollback at a time per schema. It ends with the process, even after
+// kill -9, and never blocks readers.
 
 const lockName = "nearcrawl rir-import";
 

@@ -1,10 +1,10 @@
 /**
- * Imports lists of published places: each is compared with the one in force, written beside it and put in force with
- * the generation. An unchanged list is not rewritten; earlier lists stay for a rollback as long as they belong to a
- * recent import.
+ * Imports lists of published places. Each list is compared with the one in force, written beside it and put in force
+ * with the generation. An unchanged list is not rewritten. Earlier lists are kept for a rollback as long as they belong
+ * to a recent import.
  *
- * A list that moves more than a third of its ranges is held back, and the old one stays until somebody confirms it or
- * the old one expires: half a continent does not move in a week.
+ * A list that moves more than 30 % of its ranges is held back, because half a continent does not move in a week. The
+ * old list stays until somebody confirms the new one or the old one expires.
  */
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
@@ -46,7 +46,7 @@ interface PublishedChange extends PublishedList {
     readonly before: string | null;
     readonly after: string | null;
   }[];
-  /** It moves too much, so the current list stays. */
+  /** True when the list moves too many ranges, so the current list stays. */
   readonly isHeldBack: boolean;
 }
 
@@ -57,7 +57,7 @@ export interface PublishedPlan {
   readonly removed: number;
   readonly moved: number;
   readonly changedLists: number;
-  /** Every list, but of the geofeeds named by registry objects only those with the most changes. */
+  /** Every list, except that of the geofeeds named by registry objects only those with the most changes are included. */
   readonly sources: readonly PublishedChange[];
   readonly geofeeds: {
     readonly lists: number;
@@ -70,7 +70,7 @@ export interface PublishedPlan {
 
 export interface PublishedDifference {
   readonly plan: PublishedPlan;
-  /** The generation's lists: a current one that stays, or one of the files by index. */
+  /** The generation's lists: current ones that stay, and lists of the files by index. */
   readonly lists: readonly (ListInForce | { readonly index: number; readonly digest: string })[];
 }
 
@@ -345,7 +345,7 @@ async function writeRanges(
   });
 }
 
-/** Removes old imports' lists, and lists that no remaining import has. */
+/** Removes lists of old imports, and lists that belong to no remaining import. */
 async function dropOld(client: PoolClient, generation: number): Promise<void> {
   await client.query(
     `delete from published_list_in

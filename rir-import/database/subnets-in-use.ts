@@ -1,6 +1,6 @@
 /**
  * A subnet is in use when it is delegated or has hosts in the frontier. An import or rollback that removes more than a
- * few is usually an accident, so the caller must confirm their number.
+ * few is usually an accident, so the caller must confirm how many are removed.
  */
 import type { Pool, PoolClient } from "pg";
 import { RemovesInUse } from "#core/errors";
@@ -26,7 +26,7 @@ export function requireMeant(inUse: SubnetsInUse, removeInUse: number | null): v
   );
 }
 
-/** $1: generations of the two placeholder roots, whose loss does not matter. */
+/** $1 is the generations of the two placeholder roots, whose loss does not matter. */
 const inUseSql = `
   select c.subnet_id, c.added_in
   from (
@@ -71,7 +71,7 @@ export async function inUseOfRollback(
   return rows[0]!;
 }
 
-/** Subnets that were removed before the first of these imports that touched them. */
+/** Subnets that were removed before the first of these imports that touched them, and are in force after it. */
 async function broughtBackBy(
   client: Pick<PoolClient, "query">,
   imports: readonly number[],
@@ -90,7 +90,7 @@ async function broughtBackBy(
   return rows.map((row) => row.subnet_id);
 }
 
-/** Returns null when it takes too long for an interactive caller, because a large frontier is scanned. */
+/** Returns null when counting takes too long for an interactive caller, since a large frontier must be scanned. */
 export async function inUseOfRollbackWithin(
   pool: Pool,
   imports: number,

@@ -1,6 +1,6 @@
 /**
- * Finds an import's changes in memory by walking the wanted and current ranges together in the order of the tree. Every
- * wanted subnet gets its id here; a range that existed before, even a removed one, keeps its id.
+ * Finds an import's changes in memory by walking the wanted and current ranges together in tree order. Every wanted
+ * subnet gets its id here. A range that existed before, even if it was removed since, keeps its id.
  */
 
 import type { PoolClient } from "pg";
@@ -35,11 +35,11 @@ export interface TreeDifference {
 
 export interface ChangeCounts {
   readonly added: number;
-  /** A removed subnet that is back, with its old id and delegation. */
+  /** Removed subnets that are back, with their old id and delegation. */
   readonly returned: number;
-  /** Holder, country, registry or name differs. */
+  /** Subnets whose holder, country, registry or name differs. */
   readonly changed: number;
-  /** Only its parent or its crossings differ. */
+  /** Subnets of which only the parent or the crossings differ. */
   readonly moved: number;
   readonly removed: number;
   readonly unchanged: number;
@@ -99,7 +99,7 @@ function matchRanges(
   return { ids, rows, removed: removed.slice(0, removals), nextId };
 }
 
-/** The tree's order is by first address, the widest first. */
+/** The tree is ordered by first address. Of equal first addresses, the widest range comes first. */
 function compareRanges(a: RangeColumns, i: number, b: RangeColumns, j: number): number {
   return compareWords(a.first, i, b.first, j, a.words) || compareWords(b.last, j, a.last, i, a.words);
 }
@@ -144,8 +144,8 @@ function countsOf(families: readonly FamilyDifference[]): ChangeCounts {
   };
 }
 
-// Compares holders by key: new ones, changed names, and ids. Also shows merged companies (two holders' subnets now have
-// one holder, and one of the two is gone) and split ones (one holder's subnets now have several, some of them new).
+// Compares holders by key: new ones, changed names, and ids. It also finds mergers (the subnets of two holders now have
+// one holder, and one of the two is gone) and splits (one holder's subnets now have several, some of them new).
 
 interface HolderDifference {
   readonly wanted: HolderTable;
@@ -189,7 +189,7 @@ export interface HolderChanges {
 
 interface HolderSample {
   readonly from: string;
-  /** The names after, at most ten. */
+  /** The names after the import, at most ten. */
   readonly to: readonly string[];
 }
 
@@ -225,7 +225,7 @@ export function describeHolders(
   };
 }
 
-/** Marks by id the holders with a current subnet, before and after. */
+/** Marks by id the holders that have a subnet, before and after the import. */
 function holdersInForce(families: readonly FamilyDifference[], { ids, current, added }: HolderDifference) {
   const before = new Uint8Array(current.largestId + added.length + 1);
   const after = before.slice();
@@ -242,7 +242,10 @@ function wantedNames({ wanted, ids }: HolderDifference, nameOf: (text: number) =
   return (id: number) => nameOf(wanted.nameId(ids.indexOf(id)));
 }
 
-/** Maps each holder that lost remaining subnets to their new holders, itself included while it keeps some. */
+/**
+ * Maps each holder that lost remaining subnets to their new holders. These include the holder itself while it keeps
+ * some.
+ */
 function heirsOf(families: readonly FamilyDifference[], { ids }: HolderDifference): Map<number, Set<number>> {
   const heirs = new Map<number, Set<number>>();
   const each = (visit: (from: number, to: number) => void) => {
@@ -276,8 +279,8 @@ function countTakenOver(
   return taken;
 }
 
-// Writes a difference into the tree in the caller's transaction, and the previous state into `subnet_before` and
-// `holder_before`, which suffice to undo a generation. Only differing rows are written; others keep their row, id and
+// Writes a difference into the tree in the caller's transaction. The previous state goes to `subnet_before` and
+// `holder_before`, which suffice to undo a generation. Only rows that differ are written; all others keep their id and
 // delegation. Rows are never deleted.
 
 export interface Writing {
@@ -321,7 +324,7 @@ const setSequences = `
   union all
   select setval(pg_get_serial_sequence('holder', 'holder_id'), greatest(max(holder_id), 1)) from holder`;
 
-/** Ordered so that each sees what it needs; $1 is the generation. */
+/** Ordered so that each statement sees what it needs. $1 is the generation. */
 const updates: readonly string[] = [
   `insert into holder_before (generation, holder_id, name, handle)
    select $1, holder_id, h.name, h.handle from staged_holder join holder h using (holder_id)`,
@@ -388,7 +391,7 @@ async function stageRenamed(
 
 const subnetColumns = ["parent_id", "holder_id", "country", "registry", "name", "crosses"];
 
-/** Writes in the order of ids and of the tree, so that indexes grow at their ends. */
+/** Writes in the order of ids and of the tree, so that the indexes grow at their ends. */
 async function writeAdded(writing: Writing, rows: RowCounter): Promise<void> {
   const { client, difference, generation } = writing;
   const columns = ["subnet_id", "first_address", "last_address", "added_in", ...subnetColumns];

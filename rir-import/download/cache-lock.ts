@@ -1,7 +1,7 @@
 /**
  * Allows one fetch at a time in a cache folder. The lock file is created atomically by a hard link, names its holder,
- * and is touched while at work. It is stale when that process on this machine is gone, or when nobody touched it for
- * minutes (another machine or container on a shared folder).
+ * and is touched while the fetch runs. The lock is stale when its holder is a process of this machine that is gone, or
+ * when nobody touched it for minutes (a machine or container that shares the folder).
  */
 
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ import { isRunning } from "#core/running-process";
 
 const touchEveryMs = 20_000;
 const abandonedAfterMs = 5 * 60_000;
-/** A take-over takes milliseconds; an older one was killed. */
+/** A take-over takes milliseconds, so an older take-over file was left by a killed process. */
 const takeoverMs = 60_000;
 
 const holderSchema = z.object({
@@ -26,8 +26,8 @@ const holderSchema = z.object({
 type Holder = z.infer<typeof holderSchema>;
 
 /**
- * Creates the folder if necessary and runs `work` alone in it; its signal aborts when the lock is lost (the machine
- * slept, and another took over). Throws a CacheError when another is at work.
+ * Creates the folder if necessary and runs `work` alone in it. The signal aborts when the lock is lost, because the
+ * machine slept and another process took over. Throws a CacheError when another process holds the lock.
  */
 export async function withCacheLock<T>(
   cacheFolder: string,
@@ -84,8 +84,9 @@ async function linked(own: string, file: string): Promise<boolean> {
 }
 
 /**
- * Replaces a stale lock with ours; false when another process is about to. Throws when the holder is at work. Only the
- * holder of a short-lived take-over file removes a foreign lock, so what was found stale is what is removed.
+ * Replaces a stale lock with ours. Returns false when another process is about to do so, and throws when the holder is
+ * active. Only the holder of a short-lived take-over file removes another's lock, so the lock removed is the one found
+ * stale.
  */
 async function takenOver(own: string, file: string): Promise<boolean> {
   const right = `${file}.takeover`;

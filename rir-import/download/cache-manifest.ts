@@ -19,7 +19,7 @@ export const mostGeofeedsNamed = 20_000;
 const time = z.iso.datetime();
 
 const entrySchema = z.strictObject({
-  /** Null for what networks publish themselves. */
+  /** Null for lists that networks publish themselves. */
   registry: z.enum(registries).nullable(),
   kind: z.enum(downloadKinds),
   file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,120}$/),
@@ -31,14 +31,14 @@ const entrySchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   checksumAgreed: z.boolean(),
   fetchedAt: time,
-  /** When the server last confirmed that this is its newest version. */
+  /** When the server last confirmed that this is the newest version. */
   checkedAt: time,
   geofeeds: z.array(z.string().max(500)).max(mostGeofeedsNamed).optional(),
 });
 
 const manifestSchema = z.strictObject({
   version: z.literal(1),
-  /** Kinds that only an earlier version imports are skipped, and forgotten at the next fetch. */
+  /** Skips kinds that only an earlier version imports. The next fetch removes them. */
   sources: z.preprocess(ofKnownKinds, z.record(z.string().max(63), entrySchema)),
 });
 
@@ -57,7 +57,7 @@ export type CacheManifest = Readonly<Record<string, CachedFile>>;
 
 const maxManifestBytes = 64_000_000;
 
-/** Returns an empty manifest without a file. Throws a CacheError when it is damaged. */
+/** Returns an empty manifest if there is no file. Throws a CacheError when the file is damaged. */
 export async function readManifest(cacheFolder: string): Promise<CacheManifest> {
   const file = join(cacheFolder, "manifest.json");
   let text: string;
@@ -106,15 +106,15 @@ function parsed(text: string): unknown {
 
 export const geofeedFolder = (cacheFolder: string) => join(cacheFolder, "geofeeds");
 
-/** A list of places that nobody confirmed for a quarter is no longer imported. */
+/** A list of places that was not confirmed for a quarter is no longer imported. */
 function isTooOld({ kind, checkedAt }: Pick<CachedFile, "kind" | "checkedAt">, now: Date): boolean {
   return isPublishedFormat(kind) && now.getTime() - Date.parse(checkedAt) > keptDays * 86_400_000;
 }
 
 /**
  * Returns the cached files in import order: IANA's, statistics, WHOIS data (split files, whole databases, ARIN's), then
- * what networks publish, each by source name. Throws a CacheError when there are none, or one differs from what was
- * fetched.
+ * networks' own lists, each group by source name. Throws a CacheError when there are none, or when one differs from the
+ * file that was fetched.
  */
 export async function cachedSourceFiles(
   cacheFolder: string,
@@ -144,7 +144,7 @@ export async function cachedSourceFiles(
   ];
 }
 
-/** A changed file is ignored: it came from a stranger and must not stop an import. */
+/** Ignores a changed file, since a stranger's file must not stop an import. */
 async function geofeedFiles(cacheFolder: string, now: Date): Promise<readonly string[]> {
   const folder = geofeedFolder(cacheFolder);
   const files: string[] = [];
@@ -153,7 +153,7 @@ async function geofeedFiles(cacheFolder: string, now: Date): Promise<readonly st
   return files.sort();
 }
 
-// What `rir sources` lists: what would be fetched from where, and the age of our copies.
+// What `rir sources` lists: what would be fetched from where, and how old the cached copies are.
 
 export type SourceRow = CachedSource;
 
@@ -236,7 +236,7 @@ function copyState(
   return isOld ? "old at its source" : "fresh";
 }
 
-/** IANA's files and clouds' lists may stay unchanged for years, so only our check can be overdue. */
+/** IANA's files and the clouds' lists may stay unchanged for years, so only the check for a new version can be overdue. */
 function publishedDaily(kind: DownloadKind): boolean {
   return !isPublishedFormat(kind) && kind !== "iana-registry";
 }

@@ -1,6 +1,6 @@
 /**
- * Fetches one source into the cache: the URL, then its mirrors, several tries with growing pauses; the result is
- * checked (content, size, published checksum) and replaces the old file in one rename. On any failure the old file
+ * Fetches one source into the cache. It tries the URL, then its mirrors, several times with growing pauses. The result
+ * is checked (content, size, published checksum) and replaces the old file in one rename. On any failure the old file
  * stays.
  */
 
@@ -52,7 +52,7 @@ interface SourceJob {
   readonly limits: FetchLimits;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Stops the work; the part file stays for the next time. */
+  /** Stops the download. The part file is kept for the next fetch. */
   readonly signal: AbortSignal;
   readonly onBytes: (done: number, total: number | null) => void;
   readonly onWait: (ms: number, reason: string) => void;
@@ -185,7 +185,7 @@ async function checkedPart(
     if (published === null) return { content, sum: "missing" };
     const ours = await md5OfFile(partFile);
     if (ours === published) return { content, sum: "agrees" };
-    // A file and its checksum are replaced one after the other, so one more try may get a matching pair.
+    // The server replaces a file and its checksum one after the other, so one more try may get a matching pair.
     throw new DownloadFailure("once", `its MD5 sum is ${ours}, the published one ${published}`);
   } catch (error) {
     await removePart(partFile);
@@ -193,13 +193,13 @@ async function checkedPart(
   }
 }
 
-/** Sets the file's date to that of its data, which reports use for files without one. */
+/** Sets the file's date to that of its data. Reports use it for files that contain no date. */
 async function dateBack(partFile: string, lastModified: string | null): Promise<void> {
   const modifiedMs = foreignDateMs(lastModified ?? "");
   if (modifiedMs !== null) await utimes(partFile, modifiedMs / 1000, modifiedMs / 1000);
 }
 
-/** The old file becomes `.previous` and the part becomes the file; a complete file exists at any moment. */
+/** The old file becomes `.previous` and the part becomes the file. A complete file exists at any moment. */
 async function takePlace(cacheFolder: string, file: string): Promise<void> {
   const path = join(cacheFolder, file);
   const previous = `${path}.previous`;
@@ -260,8 +260,8 @@ async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(pieces).subarray(0, maxSumBytes).toString("latin1");
 }
 
-// Checks that a download is what its source publishes. It is read and unpacked to its end, so a truncated gzip, damaged
-// ZIP or web page never enters the cache. Also computes the digest.
+// Checks that a download is what its source publishes, and computes its digest. The file is read and unpacked to its
+// end, so a truncated gzip, a damaged ZIP or a web page never enters the cache.
 
 type RegistryKind = Exclude<DownloadKind, PublishedFormat>;
 
@@ -275,7 +275,7 @@ const formatsOf: Readonly<Record<RegistryKind, readonly RegistryFormat[]>> = {
 
 type FileContent = Pick<CachedFile, "sha256" | "geofeeds">;
 
-/** Returns the digest and the named geofeeds. Throws a DownloadFailure that says what the file is instead. */
+/** Returns the digest and the geofeeds named. Throws a DownloadFailure that says what the file is instead. */
 export async function checkContent(path: string, kind: DownloadKind): Promise<FileContent> {
   try {
     if (!isPublishedFormat(kind)) return await checkRegistryFile(path, kind);
@@ -310,8 +310,8 @@ async function checkRegistryFile(path: string, kind: RegistryKind): Promise<File
 export const namesGeofeeds = (kind: DownloadKind) =>
   kind === "rpsl-split" || kind === "whole-database" || kind === "arin-bulk";
 
-// One try to download a URL into its part file: conditionally (a 304 keeps our copy), resuming an interrupted try, limited
-// in size. A DownloadFailure says whether another try may help.
+// Tries once to download a URL into its part file: conditionally (a 304 keeps our copy), resuming an interrupted try,
+// and limited in size. The DownloadFailure says whether another try may help.
 
 interface PartJob {
   readonly client: HttpClient;
@@ -345,7 +345,7 @@ async function downloadPart(job: PartJob): Promise<DownloadedPart> {
   }
 }
 
-/** Sends If-Range for a part, else both validators of our copy, as RFC 9110 section 13.1 advises. */
+/** Sends If-Range to resume a part, otherwise both validators of our copy, as RFC 9110 section 13.1 advises. */
 function conditions(job: PartJob, beginning: PartBeginning | null): Record<string, string> {
   if (beginning !== null) {
     return { range: `bytes=${beginning.bytes}-`, "if-range": beginning.validator };
@@ -443,7 +443,7 @@ function lengthOf(headers: IncomingHttpHeaders): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-// The unfinished file of a download, `<file>.part`, and `<file>.part.json` with its URL and version, so that a later
+// The unfinished file of a download is `<file>.part`. Its URL and version are in `<file>.part.json`, so that a later
 // try can resume (RFC 9110 sections 13.1.5, 14).
 
 const originSchema = z.strictObject({
@@ -468,7 +468,10 @@ async function partBeginning(partFile: string, url: string): Promise<PartBeginni
   }
 }
 
-/** Restarts the part for this origin; null when its version cannot be requested again. */
+/**
+ * Starts an empty part for this origin. `null` means that its version cannot be requested again, so it cannot be
+ * resumed.
+ */
 async function beginPart(partFile: string, origin: PartOrigin | null): Promise<void> {
   await removePart(partFile);
   await writeFile(partFile, "");
@@ -482,7 +485,7 @@ async function removePart(partFile: string): Promise<void> {
   await rm(partFile, { force: true });
 }
 
-/** Appends at `start` and flushes the bytes to disk (fsync) even when the source fails. */
+/** Appends at `start`. Flushes the bytes to disk (fsync) even when the source fails. */
 async function appendToPart(partFile: string, start: number, pieces: AsyncIterable<Buffer>): Promise<void> {
   await truncate(partFile, start);
   const handle = await open(partFile, "r+");
@@ -523,7 +526,7 @@ function strongValidator(headers: IncomingHttpHeaders): string | null {
 const firstBackOffMs = 1000;
 const mostBackOffMs = 60_000;
 
-/** Doubles from a second to a minute, with jitter over half of that so that clients do not retry together. */
+/** Doubles from a second to a minute. Half of the pause is random, so that clients do not retry together. */
 export function backOffMs(failedTries: number, random: () => number): number {
   const most = Math.min(mostBackOffMs, firstBackOffMs * 2 ** Math.min(10, failedTries - 1));
   return most * (0.5 + random() / 2);

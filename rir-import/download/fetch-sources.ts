@@ -1,6 +1,6 @@
 /**
  * `rir fetch` downloads every active source, two at a time and never two from one host. A failure does not stop the
- * others, and each result is in the manifest before the next begins. The geofeeds that registry objects name follow.
+ * others, and each result is in the manifest before the next begins. The geofeeds that registry objects name come last.
  */
 
 import { mkdir, readFile, rm } from "node:fs/promises";
@@ -29,7 +29,7 @@ import { type DownloadSource, type FetchLimits, type SourceSettings, sourceOf } 
 
 export interface FetchOptions {
   readonly settings: SourceSettings;
-  /** Names of sources, or `geofeeds`; empty fetches every active one. */
+  /** Names of sources, or `geofeeds`. An empty list fetches every active source. */
   readonly names: readonly string[];
   readonly cacheFolder: string;
   readonly acceptSmaller: boolean;
@@ -60,8 +60,8 @@ export type FetchResult =
   | { readonly source: string; readonly type: "failed"; readonly reason: string };
 
 /**
- * Keeps the list's order. Throws UsageError for unknown names, CacheError when another fetch is running, and the
- * signal's reason when it aborts.
+ * Returns results in the list's order. Throws UsageError for unknown names, CacheError when another fetch is running,
+ * and the signal's reason when it aborts.
  */
 export async function fetchSources(options: FetchOptions): Promise<readonly FetchResult[]> {
   const sources = chosenSources(options.settings.sources, options.names);
@@ -96,7 +96,7 @@ function chosenSources(all: readonly DownloadSource[], names: readonly string[])
 class Fetch {
   readonly #options: FetchOptions;
   readonly #client: HttpClient;
-  /** Serves strangers' lists and refuses special-purpose addresses unless the settings allow them. */
+  /** Used for strangers' lists. It refuses special-purpose addresses unless the settings allow them. */
   readonly #guarded: HttpClient;
   #manifest: CacheManifest = {};
   #written: Promise<void> = Promise.resolve();
@@ -200,7 +200,7 @@ class Fetch {
     return { source: name, type: "left out", bytes: known?.bytes ?? 0, note: "switched off in the settings" };
   }
 
-  /** Serialises writes, because two sources may end at once. */
+  /** Serialises writes, because two sources may finish at the same time. */
   async #record(manifest: CacheManifest): Promise<void> {
     this.#manifest = manifest;
     this.#written = this.#written.then(() => writeManifest(this.#options.cacheFolder, this.#manifest));
@@ -225,11 +225,11 @@ async function secretsOf({ headerFiles, queryFiles }: DownloadSource): Promise<R
   return { headers: await read(headerFiles), query: await read(queryFiles) };
 }
 
-/** Two sources at a time, never of one host, because registries are not mirrors. */
+/** Two sources at a time and never two from one host, because registries are not mirrors. */
 const mostAtOnce = 2;
 const mostGeofeedsAtOnce = 8;
 
-/** Keeps the order of the items. `work` must not throw. */
+/** Returns results in the order of the items. `work` must not throw. */
 async function spreadOverHosts<Item, Result>(
   items: readonly Item[],
   hostOf: (item: Item) => string,
@@ -257,7 +257,7 @@ async function spreadOverHosts<Item, Result>(
   return results;
 }
 
-// Reads a key or password from its own file, so that it is neither in settings nor on a command line.
+// Reads a key or password from a file of its own, so that it is neither in the settings nor on a command line.
 
 const maxSecretLength = 4096;
 
@@ -299,9 +299,9 @@ async function readCertificates(file: string): Promise<string> {
   return text;
 }
 
-// The geofeeds that registry objects name (RFC 9632): thousands of small files from strangers' servers, limited
-// individually and in total, never from special-purpose addresses. A failed one keeps its old copy, which is imported for
-// a quarter.
+// The geofeeds that registry objects name (RFC 9632) are thousands of small files on strangers' servers. They are
+// limited individually and in total, and never fetched from special-purpose addresses. A failed one keeps its old copy,
+// which is imported for a quarter.
 
 interface GeofeedsJob {
   readonly settings: SourceSettings;
@@ -324,7 +324,7 @@ interface FetchedGeofeeds {
   readonly fetched: number;
   readonly unchanged: number;
   readonly failed: number;
-  /** More were named than the settings allow, or the time was over. */
+  /** Geofeeds not fetched because more were named than the settings allow, or because the time was over. */
   readonly notAsked: number;
   readonly bytes: number;
   readonly reasons: readonly string[];
@@ -333,7 +333,7 @@ interface FetchedGeofeeds {
 const reasonsKept = 5;
 const savedEvery = 250;
 
-/** One try each, because an unreachable server is asked again the next time. */
+/** Each geofeed gets one try, because the next fetch tries an unreachable server again. */
 const limitsOfOne: FetchLimits = {
   idleSeconds: 20,
   totalMinutes: 2,
@@ -342,7 +342,7 @@ const limitsOfOne: FetchLimits = {
   longestWaitSeconds: 0,
 };
 
-/** Returns null when no registry object names any or the settings want none. */
+/** Returns null when no registry object names a geofeed or the settings disable them. */
 async function fetchGeofeeds(job: GeofeedsJob): Promise<FetchedGeofeeds | null> {
   const { settings, cacheFolder, clock } = job;
   const urls = settings.geofeeds.enabled ? await namedGeofeeds(job) : [];
@@ -411,7 +411,7 @@ async function bring(
   });
 }
 
-/** Lists every URL once in order. A file fetched by an older version is scanned for them now. */
+/** Lists every URL once, in order. Scans files for geofeeds now if an older version fetched them. */
 async function namedGeofeeds({ manifest, cacheFolder }: GeofeedsJob): Promise<readonly string[]> {
   const urls = new Set<string>();
   for (const entry of Object.values(manifest)) {

@@ -1,7 +1,7 @@
 /**
- * GETs registries' files with undici. Redirects are limited, never go from https to http, and keep secrets to their
- * origin. It uses one connection per host, its own User-Agent, and the operator's proxy. The caller's watch limits
- * every wait.
+ * GETs registries' files with undici. Redirects are limited, never lead from https to http, and secrets stay at their
+ * origin. The client uses one connection per host, its own User-Agent, and the operator's proxy. The caller's watch
+ * limits every wait.
  */
 import { lookup } from "node:dns";
 import type { IncomingHttpHeaders } from "node:http";
@@ -20,13 +20,13 @@ export interface HttpSettings {
   readonly certificates: readonly string[];
   readonly redirects: number;
   /**
-   * Special-purpose addresses that may be asked, at first and after redirects; all by default. Behind a proxy, which
-   * resolves names, this only covers literal addresses.
+   * Special-purpose addresses that may be contacted, directly and after redirects. Default: all. Behind a proxy, which
+   * resolves names itself, this covers only literal addresses.
    */
   readonly allowed?: AllowedSpecialPurpose;
 }
 
-/** Values that must not appear in messages or files and are only sent to the requested URL's origin. */
+/** Values that must not appear in messages or files. They are only sent to the origin of the requested URL. */
 export interface RequestSecrets {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders;
   /** The final URL after redirects, without its query. */
   readonly url: string;
-  /** The body as sent, readable once. Rejects with a DownloadFailure. */
+  /** The body as sent, which can be read once. Rejects with a DownloadFailure. */
   readonly body: AsyncIterable<Buffer>;
   close(): void;
 }
@@ -100,7 +100,7 @@ export class HttpClient {
           ...(isAskedOrigin ? secrets.headers : {}),
         },
       });
-      // A body dropped while it arrives emits an error that nobody handles.
+      // A body dropped before its end emits an error, which would end the process if nobody handled it.
       body.on("error", () => {});
       return {
         status: statusCode,
@@ -146,7 +146,7 @@ function redirectOf({ status, headers }: HttpAnswer): string | null {
   return urlTextOf(headers.location);
 }
 
-/** Leaves the query out of messages, because a server may echo our key in it. */
+/** Messages leave the query out, because a server may echo our key in it. */
 function checkedRedirect(from: URL, location: string): URL {
   if (!canParseUrl(location, from.href)) {
     throw new DownloadFailure("never", "redirected to something that is no URL");
@@ -175,7 +175,7 @@ function requireAllowed(url: URL, allowed: AllowedSpecialPurpose): void {
   if (service !== null) throw new DownloadFailure("never", `${url.host} names ${service}`);
 }
 
-/** Resolves a name to its allowed addresses, which are the ones connected to. */
+/** Resolves a name to its allowed addresses and lets the client connect to these only. */
 function lookUpAllowed(allowed: AllowedSpecialPurpose): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
@@ -211,7 +211,7 @@ function dispatcherFor({ proxy, certificates, allowed = true }: HttpSettings): D
   });
 }
 
-// Aborts its signal with the reason when a download's time is over.
+// Aborts its signal with a reason when a download's time is over.
 
 export class Watch {
   readonly signal: AbortSignal;
@@ -221,7 +221,7 @@ export class Watch {
   readonly #runOut: () => void;
   #callOff: (() => void) | null = null;
 
-  /** Does not run until `restart`. The signal also aborts with its parent. */
+  /** Starts counting at `restart`. The signal also aborts with its parent. */
   constructor(settings: {
     readonly clock: Clock;
     readonly ms: number;
@@ -262,7 +262,7 @@ export const systemClock: Clock = {
 };
 
 export class DownloadFailure extends Error {
-  /** `later`: a temporary fault. `once`: one more try may help. `never`: the same answer would come again. */
+  /** `later` means a temporary fault, `once` that one more try may help, `never` that the answer would be the same. */
   readonly again: "later" | "once" | "never";
   readonly retryAfterSeconds: number | null;
 

@@ -1,7 +1,7 @@
 /**
- * The operator's settings for downloads: a JSON file that adds, changes or switches off sources and says who we
- * are, which proxy to use and how patient to be. Unknown keys are refused; every fault is listed at once, with
- * its place. Secrets never stand in it: it names the files that hold them. Paths are relative to its folder.
+ * The operator's settings for downloads: a JSON file that adds, changes or switches off sources and sets the contact,
+ * the proxy and the time limits. Unknown keys are refused, and all faults are listed at once with their positions. The
+ * file never contains secrets but names the files that do. Paths are relative to its folder.
  *
  *   { "contact": "noc@example.org",
  *     "sources": {
@@ -25,7 +25,7 @@ import {
   publishedFormats,
 } from "../formats/published.ts";
 
-/** The kinds of downloaded files, in the order in which an import takes them. */
+/** The kinds of downloaded files, in the order in which they are imported. */
 export const downloadKinds = [
   "iana-registry",
   "statistics",
@@ -34,7 +34,7 @@ export const downloadKinds = [
   "whole-database",
   /** ARIN's bulk WHOIS data, a ZIP of XML and text. */
   "arin-bulk",
-  /** The published places of a network's ranges: a geofeed, or a cloud's ranges by region. */
+  /** Places that a network publishes for its ranges: a geofeed, or a cloud's ranges by region. */
   ...publishedFormats,
 ] as const;
 export type DownloadKind = (typeof downloadKinds)[number];
@@ -70,26 +70,26 @@ const sourceSchema = z.strictObject({
 const limitsSchema = z.strictObject({
   /** The limit for connecting and for every pause within an answer. */
   idleSeconds: z.number().positive().max(3600).default(60),
-  /** The limit for all tries of one source. A database of some hundred MB takes under an hour on a slow line. */
+  /** The limit for all tries of one source. A database of some hundred MB takes less than an hour on a slow line. */
   totalMinutes: z
     .number()
     .positive()
     .max(24 * 60)
     .default(240),
   tries: z.int().min(1).max(100).default(6),
-  /** RFC 9110 leaves the number open; registries use none to two. */
+  /** RFC 9110 sets no limit. Registries use none to two. */
   redirects: z.int().min(0).max(20).default(5),
-  /** A longer Retry-After ends the tries of that source for now. */
+  /** A longer Retry-After ends the tries of that source until the next fetch. */
   longestWaitSeconds: z.number().min(0).max(86_400).default(900),
 });
 
 const geofeedSchema = z.strictObject({
   /** Whether to fetch what registry objects name (RFC 9632). */
   enabled: z.boolean().default(true),
-  /** The maximum in the order of URLs; some four thousand are named in 2026. */
+  /** Maximum number of geofeeds, in the order of their URLs. Registry objects name some four thousand in 2026. */
   most: z.int().min(0).max(20_000).default(5000),
   maxBytes: z.int().min(1).max(mostListBytes).default(mostListBytes),
-  /** The limit for all of them; the rest is asked for the next time. */
+  /** The limit for all geofeeds together. Those left over are fetched the next time. */
   totalMinutes: z
     .number()
     .positive()
@@ -183,7 +183,10 @@ export function sourceSettings(values: unknown, folder: string): SourceSettings 
   };
 }
 
-/** Applies the operator's changes, or returns what is missing. Naming a secret or URL activates a waiting source. */
+/**
+ * Returns the source with the operator's changes, or what is missing. Naming a secret or URL activates a waiting
+ * source.
+ */
 function changedSource(
   key: string,
   at: {
@@ -246,12 +249,12 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
 // databases, everybody's extended statistics (each with an MD5 file), and IANA's registries. ARIN's bulk data and
 // LACNIC's bulk copy are given on request.
 
-/** No honest change has removed more of a registry's data in a quarter. */
+/** No honest change has removed a larger share of a registry's data within a quarter. */
 const defaultSmallestShare = 0.7;
 
 const mebibyte = 2 ** 20;
 
-/** Several times the largest file of each kind in 2026; for lists of places, what is read of one. */
+/** Several times the largest file of each kind in 2026. For lists of places, the limit up to which a list is read. */
 const maxBytesOf: Readonly<Record<DownloadKind, number>> = {
   "iana-registry": 16 * mebibyte,
   statistics: 512 * mebibyte,
@@ -369,32 +372,32 @@ function cloud(name: Exclude<PublishedKind, "geofeed">, url: string): DownloadSo
   return sourceOf({ name: kind, registry: null, kind, url, file: `${kind}.json` });
 }
 
-/** Who may download it. For restricted sources, `how` says what to do first. */
+/** Who may download the source. For restricted sources, `how` says what to do first. */
 type SourceAccess = { readonly type: "public" } | { readonly type: "on-request"; readonly how: string };
 
 /**
- * `on`: fetched. `waiting`: restricted and not set up, so skipped. `off`: switched off by the operator; a copy is no
- * longer imported.
+ * `on` means fetched; `waiting`, restricted and not set up yet, so skipped; `off`, switched off by the operator, and an
+ * existing copy is no longer imported.
  */
 type SourceState = "on" | "waiting" | "off";
 
 export interface DownloadSource {
   readonly name: string;
-  /** Null for what networks publish themselves. */
+  /** Null for lists that networks publish themselves. */
   readonly registry: Registry | null;
   readonly kind: DownloadKind;
   readonly state: SourceState;
   readonly access: SourceAccess;
-  /** Contains no secrets. Null when the registry reveals the place only after granting access. */
+  /** Contains no secrets. Null when the registry reveals the URL only after granting access. */
   readonly url: string | null;
   readonly mirrors: readonly string[];
   readonly file: string;
   /** True when `<url>.md5` is published. */
   readonly hasMd5: boolean;
-  /** Headers and query parameters whose values (keys, passwords) are in these files. */
+  /** Headers and query parameters by name. The files contain their values (keys, passwords). */
   readonly headerFiles: Readonly<Record<string, string>>;
   readonly queryFiles: Readonly<Record<string, string>>;
-  /** A file below this share of the last one's size is refused. */
+  /** A file smaller than this share of the last one is refused. */
   readonly smallestShare: number;
   readonly maxBytes: number;
 }

@@ -1,7 +1,7 @@
 /**
- * Reads ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements. Each of a net's blocks becomes one
- * network; octets are zero-padded; the prefix length is spelled `cidrLenth` or `cidrLength`. The holder is the customer
- * if there is one (a simple reassignment), else the organisation; both may name a parent organisation. A comment may
+ * Reads ARIN's bulk WHOIS in XML: `<net>`, `<org>` and `<customer>` elements. Each block of a net becomes one network.
+ * Octets are zero-padded, and the prefix length is spelled `cidrLenth` or `cidrLength`. The holder is the customer if
+ * there is one (a simple reassignment), else the organisation; either may name a parent organisation. A comment may
  * name a geofeed (RFC 9632). Net types: arin.net, reference/research/bulkwhois.
  */
 
@@ -48,9 +48,9 @@ export function openArinXmlReader(file: string, sink: RecordSink): RecordReader 
   };
 }
 
-/** Held by ARIN or through it: (re)allocated, (re)assigned, direct, early, and ARIN's own blocks. */
+/** Net types held by ARIN or through it: (re)allocated, (re)assigned, direct, early, and ARIN's own blocks. */
 const ownNetTypes = new Set(["A", "S", "DA", "DS", "AV", "AR"]);
-/** Of another registry (allocated, transferred, early registrations), or IANA's. */
+/** Net types of another registry (allocated, transferred, early registrations) or of IANA. */
 const otherNetTypes = new Set(["AF", "AP", "FX", "LN", "LX", "PV", "PX", "RN", "RV", "RX", "RD", "IR", "IU"]);
 
 interface Element {
@@ -104,7 +104,7 @@ function readBlock(sink: RecordSink, block: XmlContent, net: Net): void {
   sink.malformed({ line: net.line, reason: range, value });
 }
 
-/** Uses the addresses, and the prefix length only for a missing end. Returns a reason for an invalid range. */
+/** Uses the addresses. The prefix length only replaces a missing end. Returns a reason for an invalid range. */
 function rangeOfBlock(block: XmlContent): IpRange | string {
   const first = textOf(block, "startAddress");
   const last = textOf(block, "endAddress");
@@ -115,7 +115,7 @@ function rangeOfBlock(block: XmlContent): IpRange | string {
   return "range" in reading ? reading.range : reading.reason;
 }
 
-/** Net blocks are in `<netBlocks>`; older files have them in the net itself, or a single pair of addresses. */
+/** Net blocks are in `<netBlocks>`. Older files have them in the net itself, or have a single pair of addresses. */
 function netBlocksOf(content: XmlContent): readonly XmlContent[] {
   const wrapper = childOf(content, "netBlocks");
   const { netBlock: blocks } = wrapper ?? content;
@@ -131,12 +131,12 @@ function holderOfNet(content: XmlContent): HolderReference | null {
     : { type: "handle", handle: handle.toUpperCase(), registry: "arin", name: null };
 }
 
-// Finds elements by name in an XML stream of any size and parses them one by one with fast-xml-parser, each with its first
-// line (a whole file of 191 MB took it 2 GB). Comments, CDATA sections and processing instructions are skipped, and so are
-// overlong records. Document type definitions are refused: no registry has one, and their entities (billion laughs) are
-// never expanded.
+// Finds elements by name in an XML stream of any size and parses them one by one with fast-xml-parser, which needed 2
+// GB for a whole file of 191 MB. Each record has its first line. Comments, CDATA sections, processing instructions and
+// overlong records are skipped. Document type definitions are refused, because no registry uses them and their entities
+// could expand without limit (billion laughs).
 
-/** The largest known record is under 100 KB (a net with thousands of comment lines). */
+/** No known record exceeds 100 KB (a net with thousands of comment lines). */
 const maxRecordBytes = 1_048_576;
 
 interface XmlOptions {
@@ -146,7 +146,7 @@ interface XmlOptions {
   readonly passed: readonly string[];
   readonly decoder: ValueDecoder;
   readonly handler: {
-    /** The record's content, or its text if it has no children, with its XML. */
+    /** `value` is the record's content, or its text if it has no children. */
     record(name: string, value: unknown, at: { readonly line: number; readonly xml: string }): void;
     passed(name: string): void;
     malformed(problem: Malformed): void;
@@ -161,7 +161,7 @@ export class XmlRecordReader implements RecordReader {
   #line = 1;
   /** The end of the comment, CDATA section, instruction or overlong element being skipped. */
   #skipTo: string | null = null;
-  /** The element whose end is searched, and how far the search got. */
+  /** The element whose end is being searched for, and how far the search got. */
   #open: { readonly name: string; searched: number } | null = null;
   #sawRootEnd = false;
 
@@ -307,8 +307,8 @@ const sections = [
 const longestMarker = 16;
 const shownLength = 200;
 
-// Reads texts from an XML record's nested values, as fast-xml-parser returns them. Entities stay encoded until a text
-// is read.
+// Reads texts from the nested values that fast-xml-parser returns for an XML record. Entities are decoded only when a
+// text is read.
 
 export type XmlContent = { readonly [name: string]: unknown };
 
@@ -347,7 +347,7 @@ export function childOf(content: XmlContent, name: string): XmlContent | null {
   return isContent(value) ? value : null;
 }
 
-/** Decodes entities, replaces control characters and limits the length; null when empty. */
+/** Decodes entities, replaces control characters and limits the length. Returns null when the text is empty. */
 export function plainText(written: string): string | null {
   const text = decodeEntities(written)
     .replace(/\p{Cc}+/gu, " ")
@@ -357,7 +357,7 @@ export function plainText(written: string): string | null {
 
 const namedEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Decodes XML's five entities and character references; anything else stays as written. */
+/** Decodes XML's five entities and character references. Anything else is left as written. */
 function decodeEntities(text: string): string {
   if (!text.includes("&")) return text;
   return text.replace(

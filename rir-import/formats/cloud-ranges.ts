@@ -1,8 +1,8 @@
 /**
  * Reads the clouds' JSON lists of ranges by region, as their publishers describe them: AWS `ip-ranges.json`, Google
  * `cloud.json`, Azure Service Tags, Oracle `public_ip_ranges.json`, and Cloudflare's anycast ranges, which have no
- * place. A region is named after its cloud: `aws eu-central-1`. A list is read whole, since its size is limited.
- * Invalid entries are reported one by one.
+ * place. A region's name starts with its cloud: `aws eu-central-1`. A list is small enough to be read whole. Invalid
+ * entries are reported one by one.
  */
 
 import { SourceFileError } from "#core/errors";
@@ -30,7 +30,7 @@ const readers: Readonly<Record<CloudFormat, (list: ListReader, value: JsonObject
   "cloudflare-ranges": readCloudflare,
 };
 
-/** A local zone is elsewhere than its region; `network_border_group` names it. */
+/** A local zone is not in the same place as its region. `network_border_group` names it. */
 function readAws(list: ListReader, value: JsonObject): void {
   list.facts(datedAs(value.createDate, /^(\d{4}-\d\d-\d\d)/), value.syncToken);
   for (const [key, prefix] of [
@@ -95,7 +95,7 @@ class ListReader {
   readonly #file: string;
   readonly #text: string;
   readonly #sink: PublishedSink;
-  /** The position of the previous entry in the text, which has most entries in order. */
+  /** The position of the previous entry in the text. Most entries come in the order of the text. */
   #at = 0;
   #linesLooked = 0;
 
@@ -153,7 +153,10 @@ class ListReader {
     this.#sink.malformed({ line: this.#lineOf(shown), reason, value: shown.slice(0, 200) });
   }
 
-  /** Locates only the first few, since reports show no more. 0 means not found as written. */
+  /**
+   * Finds lines for the first few entries only, since reports show no more. Returns 0 when the text spells the value
+   * otherwise.
+   */
   #lineOf(value: string): number {
     if (value === "" || this.#linesLooked++ >= 20) return 0;
     const found = this.#text.indexOf(JSON.stringify(value), this.#at);

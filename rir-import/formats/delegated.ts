@@ -1,8 +1,8 @@
 /**
  * Reads delegated statistics, plain and extended, of the registries and the NRO:
- * `registry|cc|type|start|value|date|status[|opaque-id[|source]]`, 7, 8 or 9 fields, any version line. IPv4 is a start
- * and a count of addresses, which need not be a power of two or aligned; IPv6 is a start and a prefix length. An
- * opaque-id identifies a holder within this file only. IANA's file has the receiving registry instead of the status.
+ * `registry|cc|type|start|value|date|status[|opaque-id[|source]]`, with 7, 8 or 9 fields and any version line. IPv4 has
+ * a start and a count of addresses, which need not be a power of two or aligned. IPv6 has a start and a prefix length.
+ * An opaque-id identifies a holder within this file only. IANA's file has the receiving registry instead of the status.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
@@ -44,7 +44,7 @@ class DelegatedReader implements RecordReader, LineHandler {
     this.#lines.push(chunk);
   }
 
-  /** Throws when the file ends inside a line with fewer records than promised: a broken download. */
+  /** Throws when the file ends inside a line with fewer records than announced, because the download was cut off. */
   end(): void {
     const isCutOff = this.#lines.insideLine;
     this.#lines.end();
@@ -160,7 +160,7 @@ function prefixRange(start: string, value: string): IpRange | string {
   return rangeOfPrefix({ family: 6, value: address }, length) ?? "the prefix length is not between 0 and 128";
 }
 
-/** Example: `20260821` gives `2026-08-21`; null for anything else, such as `00000000`. */
+/** Example: `20260821` gives `2026-08-21`. Returns null for anything else, such as `00000000`. */
 function isoDate(text: string): string | null {
   const parts = /^(19|20)(\d\d)(0[1-9]|1[0-2])([0-2]\d|3[01])$/.exec(text);
   if (!parts) return null;

@@ -1,7 +1,7 @@
 /**
- * Reads geofeeds (RFC 8805): lines of `prefix,country,region,city,postal code`, of which all but the prefix may be
- * empty, with `#` comments. A line without a place says that none is published. Postal codes, which the RFC deprecates,
- * and later fields are ignored. A wrong line is reported and skipped.
+ * Reads geofeeds (RFC 8805): lines of `prefix,country,region,city,postal code` and `#` comments. All fields but the
+ * prefix may be empty. A line without a place says that none is published. Postal codes, which the RFC deprecates, and
+ * later fields are ignored. A wrong line is reported and skipped.
  */
 import { createHash } from "node:crypto";
 import { canParseUrl } from "#core/ip/url-host";
@@ -9,7 +9,7 @@ import { maxPlaceLength, type PublishedSink, readPublishedRange } from "./publis
 import { countryCode } from "./record.ts";
 import { decodeText, LineCutter, type LineHandler } from "./text-decoding.ts";
 
-/** The size limit admits a million of the shortest lines; no geofeed has longer ones. */
+/** The size limit admits a million of the shortest lines. No geofeed has lines longer than `maxLineLength`. */
 const mostLines = 1_000_000;
 const maxLineLength = 1000;
 
@@ -61,7 +61,7 @@ export class GeofeedReader implements LineHandler {
   }
 }
 
-/** Returns `GR-I Athens`; an invalid or foreign region, which the RFC makes optional, is left out. */
+/** Returns for example `GR-I Athens`. Leaves out an invalid or foreign region, which the RFC makes optional. */
 function placeOf([, alpha2 = "", isoRegion = "", city = ""]: readonly string[]):
   | { readonly place: string | null }
   | { readonly reason: string } {
@@ -116,7 +116,7 @@ export function geofeedUrlIn(value: string): string | null {
 export class GeofeedFinder {
   readonly urls = new Set<string>();
   readonly #mostUrls: number;
-  /** The last complete line and an incomplete one. */
+  /** The last complete line and the incomplete one after it. */
   #carry: Buffer = Buffer.alloc(0);
 
   constructor(mostUrls: number) {
@@ -125,7 +125,7 @@ export class GeofeedFinder {
 
   push(chunk: Buffer): void {
     const bytes = this.#carry.length > 0 ? Buffer.concat([this.#carry, chunk]) : chunk;
-    // Keeps the last complete line, whose URL may be on the next, which continues it.
+    // Keeps the last complete line, because the next line may continue it with the URL.
     const last = bytes.lastIndexOf(lineFeed);
     const end = last <= 0 ? 0 : bytes.lastIndexOf(lineFeed, last - 1) + 1;
     this.#find(bytes, end);
@@ -149,9 +149,9 @@ export class GeofeedFinder {
 const lineFeed = 0x0a;
 const mostCarried = 4096;
 
-/** `geofeed` without its first letter, which may be a capital. */
+/** `geofeed` without its first letter, which may be upper or lower case. */
 const geofeedWord = "eofeed";
-/** Enough bytes from the word on to read its URL. */
+/** Enough bytes, counted from the word, to contain the URL. */
 const geofeedBytes = maxUrlLength + 40;
 
 export function geofeedUrlAmong(text: string): string | null {
@@ -165,7 +165,7 @@ function geofeedUrlBehind(text: string): string | null {
   return named === undefined ? null : geofeedUrlIn(named);
 }
 
-/** The cache file of a geofeed URL; its name identifies the objects that must name it. */
+/** The cache file of a geofeed URL. Its name tells which registry objects may use it: those that name this URL. */
 export function geofeedFileOf(url: string): string {
   return `geofeed-${createHash("sha256").update(url).digest("hex").slice(0, 32)}.csv`;
 }

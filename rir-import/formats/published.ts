@@ -1,6 +1,6 @@
 /**
- * Receives a published list of places in any format: each range with its place, then the list's age. Lists are limited
- * in size before they are read (`mostListBytes`).
+ * Receives a published list of places in any format: each range with its place, then the list's age. A list's size is
+ * checked before it is read (`mostListBytes`).
  */
 import type { PublishedKind } from "#coordinator/place/subnets/published-ranges";
 import type { IpRange } from "#core/ip/range";
@@ -8,10 +8,10 @@ import { specialPurposeOfRange } from "#core/ip/special-purpose";
 import type { Malformed } from "./record.ts";
 import { readRegistryRange } from "./registry-range.ts";
 
-/** A larger list is refused unread; the largest in use has some 5 MB. */
+/** A larger list is refused unread. The largest in use has some 5 MB. */
 export const mostListBytes = 16 * 2 ** 20;
 
-/** A list not confirmed for longer is ignored, and replaced by a newer one whatever that moves. */
+/** A list not confirmed for longer is ignored, and a newer one replaces it however many ranges it moves. */
 export const keptDays = 92;
 
 export const mostListRanges = 500_000;
@@ -41,7 +41,7 @@ export const isPublishedFormat = (format: string): format is PublishedFormat =>
 
 export const kindOfFormat = (format: PublishedFormat) => format.replace("-ranges", "") as PublishedKind;
 
-/** Wider ranges are no network's own: the widest in the clouds' lists are a /9 and a /20. */
+/** No network owns a wider range: the widest in the clouds' lists are a /9 and a /20. */
 const shortestPrefix = { 4: 8, 6: 16 } as const;
 
 /** Reads a publishable prefix or address, or returns why not. Host bits are cleared. */

@@ -1,29 +1,29 @@
 /**
- * The output of every reader: networks and organisations with their first line; the report adds the file. Readers take
- * chunks with arbitrary borders and write to a sink at once, so memory stays constant.
+ * The output of every reader: networks and organisations with the number of their first line. The report adds the file.
+ * Readers take chunks with arbitrary borders and write to a sink immediately, so memory stays constant.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { codeInForce } from "#core/country-names";
 import type { IpRange } from "#core/ip/range";
 import type { EncodingCounts } from "./text-decoding.ts";
 
-/** The kind of the source; tree/precedence.ts ranks them. */
+/** The kind of a source. tree/precedence.ts ranks them. */
 export type SourceKind = "whois" | "statistics" | "iana";
 
-/** How a source names a range's holder, before organisations are joined. */
+/** How a source names a range's holder, before references are joined with organisations. */
 export type HolderReference =
   | {
       readonly type: "handle";
       readonly handle: string;
       readonly registry: Registry | null;
-      /** The holder's name if the record has it (LACNIC); otherwise the organisation's object does. */
+      /** The holder's name if the record has it (LACNIC). Otherwise the organisation's object has it. */
       readonly name: string | null;
     }
   | { readonly type: "opaque-id"; readonly id: string; readonly registry: Registry }
   | {
       readonly type: "name";
       readonly name: string;
-      /** Set when strangers may share a common name: the holder's key then includes these. */
+      /** Set when unrelated holders may share a common name. The holder's key then includes registry and country. */
       readonly registry: Registry | null;
       readonly country: string | null;
     };
@@ -33,7 +33,7 @@ export interface NetworkRecord {
   readonly line: number;
   readonly source: SourceKind;
   readonly range: IpRange;
-  /** Null when the file does not say (an unknown `source:`); then the registry responsible for the range applies. */
+  /** Null when the file does not say (unknown `source:`). Then the registry responsible for the range applies. */
   readonly registry: Registry | null;
   readonly name: string;
   readonly country: string | null;
@@ -41,7 +41,7 @@ export interface NetworkRecord {
   readonly geofeed?: string | null;
 }
 
-/** A registry object that names a geofeed, which may therefore describe the object's range. */
+/** A registry object that names a geofeed. That geofeed may describe the object's range. */
 export interface GeofeedReference {
   readonly url: string;
   readonly range: IpRange;
@@ -54,7 +54,7 @@ export interface OrganisationRecord {
   readonly handle: string;
   readonly name: string;
   readonly country: string | null;
-  /** ARIN: the handle of the parent organisation, or of the one whose customer this is. */
+  /** ARIN only: the handle of the parent organisation, or of the organisation whose customer this is. */
   readonly parentHandle?: string | null;
 }
 
@@ -69,7 +69,7 @@ export interface Malformed {
 export interface FileFacts {
   readonly registry?: Registry;
   readonly fileDate?: string;
-  /** Set at the file's end unless everything was plain ASCII. */
+  /** Set at the end of the file, unless all of it was plain ASCII. */
   readonly encoding?: EncodingCounts;
 }
 
@@ -89,7 +89,7 @@ export interface RecordReader {
 
 export type OpenReader = (file: string, sink: RecordSink) => RecordReader;
 
-/** Both in lower case and in upper case as in `source:`. */
+/** Contains the names both in lower case and in upper case, as in `source:`. */
 const registryNames: ReadonlyMap<string, Registry> = new Map(
   (
     [
@@ -114,10 +114,10 @@ export function registryNamed(text: string): Registry | null {
   return registryNames.get(text) ?? registryNames.get(text.toLowerCase()) ?? null;
 }
 
-/** Caches codes as written: a dump has millions, but only a few hundred different ones. */
+/** Caches codes as spelled in the files: a dump has millions, but only a few hundred different ones. */
 const codes = new Map<string, string | null>();
 
-/** Example: `nl` gives `NL`; null for ZZ (unknown) and anything but two letters. */
+/** Example: `nl` gives `NL`. Returns null for ZZ (unknown) and for anything but two letters. */
 export function countryCode(text: string | null): string | null {
   if (text === null || !/^[A-Za-z]{2}$/.test(text)) return null;
   const known = codes.get(text);

@@ -1,7 +1,7 @@
 /**
- * Reads range spellings that only registry files use: leading zeros (`010.0.00.000`, ARIN's `003.255.255.255`),
- * LACNIC's short blocks (`200.3.12/22`), IANA's `041/8`, trailing `#` comments, host bits after a prefix. Octets are
- * always decimal, never octal.
+ * Reads spellings of ranges that only registry files use: leading zeros (`010.0.00.000`, ARIN's `003.255.255.255`),
+ * LACNIC's short blocks (`200.3.12/22`), IANA's `041/8`, trailing `#` comments, and host bits after a prefix. Octets
+ * are always decimal, never octal.
  */
 
 import { parseAddress } from "#core/ip/address";
@@ -51,7 +51,7 @@ function readIpv6Range(address: string, length: string | null): RangeReading {
 
 const readPrefixLength = (text: string) => (/^\s*\d{1,3}\s*$/.test(text) ? Number(text) : -1);
 
-/** Allows leading zeros; returns −1 for an invalid address. */
+/** Allows leading zeros. Returns −1 for an invalid address. */
 export const readIpv4 = (text: string) => readOctets(text, 4);
 
 const octetsForm = /^[ \t]*(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3}))?)?)?[ \t]*$/;

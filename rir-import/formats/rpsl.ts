@@ -2,11 +2,11 @@
  * Reads RPSL objects (RFC 2622, RFC 4012) of RIPE, APNIC, AFRINIC and LACNIC, and ARIN's similar text dump, as networks
  * and organisations.
  *
- * An empty line ends an object, except perhaps the last; `#` and `%` lines are comments, and so is what follows ` #` in
- * a value; a line that starts with a space, a tab or `+` continues the value; names are case-insensitive and in any
- * order; the first of a repeated attribute counts, and the first remark line that names a geofeed. Departure: a second
- * `inetnum:`, `inet6num:` or `organisation:` starts a new object (a missing empty line, or a spliced file), so that
- * neither is lost.
+ * An empty line ends an object. `#` and `%` lines are comments, and so is what follows ` #` in a value. A line that
+ * starts with a space, a tab or `+` continues the value. Attribute names are case-insensitive and in any order. Of a
+ * repeated attribute the first one counts, and of the remarks the first line that names a geofeed. Departing from RPSL,
+ * a second `inetnum:`, `inet6num:` or `organisation:` starts a new object (after a missing empty line, or in a spliced
+ * file), so that neither is lost.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import { SourceFileError } from "#core/errors";
@@ -30,7 +30,7 @@ import {
   withoutComment,
 } from "./text-decoding.ts";
 
-/** Objects with one of these attributes, in any position, are read; `orgid` counts only as the first. */
+/** Objects with one of these attributes in any position are read, but `orgid` counts only as the first one. */
 const classes = ["inetnum", "inet6num", "organisation", "nethandle", "v6nethandle"];
 /** Free text, kept only if it names a geofeed. */
 const remarks = ["remarks", "comment"];
@@ -41,9 +41,9 @@ const wanted = new Set([
   ...remarks,
 ]);
 
-/** Longer names are no attributes: the longest in use has 23 letters. */
+/** Longer names are not attributes: the longest in use has 23 letters. */
 const maxNameLength = 64;
-/** Longer values (many continuation lines) are cut: no name or range needs more. */
+/** Longer values (many continuation lines) are cut, since no name or range needs more. */
 const maxValueLength = 1024;
 const shownLength = 80;
 const attributeStart = /^[A-Za-z0-9*,./_-]/;
@@ -65,10 +65,10 @@ class RpslReader implements RecordReader, LineHandler {
   #otherClass = "";
   /** The attribute that a continuation line would extend. */
   #openName: string | null = null;
-  /** Remarks without a geofeed so far; a continuation line may name one. */
+  /** Remarks without a geofeed so far. A continuation line may still name one. */
   #openRemarks: string | null = null;
   #fault: Malformed | null = null;
-  /** RIPE's objects end with their source; one without it at the file's end was truncated. */
+  /** RIPE's objects end with their source, so a last object without one was truncated. */
   #sourcesSeen = 0;
   #isEnding: "inside a line" | "behind a line" | null = null;
 
@@ -190,7 +190,7 @@ class RpslReader implements RecordReader, LineHandler {
     else if (className === "orgid") this.#organisation("orgid", "orgname", line);
     else if (className === "inetnum" || className === "inet6num")
       this.#network(className, line, registryNamed(this.#bare("source") ?? ""));
-    // ARIN's text names another registry's networks in words.
+    // ARIN's text dump describes another registry's networks in words.
     else if (isOfAnotherRegistry(this.#text("nettype"))) this.#sink.ignore("net type of another registry");
     else this.#network("netrange", line, "arin");
   }
@@ -225,7 +225,7 @@ class RpslReader implements RecordReader, LineHandler {
     return name === null ? null : { type: "name", name, registry, country };
   }
 
-  /** The attribute ranks before remarks (RFC 9632 section 3). */
+  /** The attribute takes precedence over remarks (RFC 9632 section 3). */
   #geofeed(): string | null {
     for (const name of ["geofeed", ...remarks]) {
       const value = this.#bare(name);

@@ -1,26 +1,24 @@
 /**
- * Decodes bytes to text in one place. Readers treat bytes as Latin-1, one character each, which is fast and lossless;
- * what is shown or kept is decoded here: valid UTF-8 (RFC 3629) as such, other bytes one by one (LACNIC, old RIPE
- * dumps) as Latin-1 with Windows-1252's letters in 0x80 to 0x9F. So names stay readable in any encoding, and a broken
+ * Decodes bytes to text. Readers treat bytes as Latin-1, one character each, which is fast and lossless, and decode
+ * here what is shown or kept: valid UTF-8 (RFC 3629) as such, other bytes one by one (LACNIC, old RIPE dumps) as
+ * Latin-1 with Windows-1252's characters in 0x80 to 0x9F. Names therefore stay readable in any encoding, and a broken
  * byte affects no other. Control characters become spaces, and the ends are trimmed.
  */
 import { isUtf8 } from "node:buffer";
 
-/** The encodings of a file's values; plain ASCII is not counted. */
+/** The encodings of a file's values. Plain ASCII is not counted. */
 export interface EncodingCounts {
   readonly utf8Values: number;
   /** Values with invalid UTF-8, which are read as Windows-1252. */
   readonly latin1Values: number;
-  /** The record's line of the first of those. */
+  /** The line of the first record that contains such a value. */
   readonly firstLatin1Line: number | null;
 }
 
-/**
- * Longer names and handles are cut, which keeps keys within an index's limit; the longest in real dumps is under 200.
- */
+/** Longer names and handles are cut to keep keys within an index's limit. The longest in real dumps is under 200. */
 export const maxTextLength = 500;
 
-/** Windows-1252 from 0x80 to 0x9F; its five undefined bytes become the replacement character. */
+/** Windows-1252 from 0x80 to 0x9F. Its five undefined bytes become the replacement character. */
 const windows1252 = "€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ";
 const controls = /\p{Cc}+/gu;
 const beyondAscii = /[\x80-\xff]/;
@@ -53,7 +51,7 @@ export class ValueDecoder {
     return text.trim();
   }
 
-  /** Returns a limited value without its trailing comment (`#` at the start or after a blank), or null when empty. */
+  /** Returns a limited value without its trailing comment (`#` at the start or after a blank), or null if empty. */
   bare(bytes: string): string | null {
     return withoutComment(this.text(bytes));
   }
@@ -78,7 +76,7 @@ export function withoutComment(value: string): string | null {
   return text === "" ? null : text;
 }
 
-/** Decodes UTF-8 sequences and other bytes one by one. */
+/** Decodes a mixture of UTF-8 sequences and single bytes. */
 function mixed(bytes: string): string {
   return bytes.replace(utf8Sequence, (sequence) => {
     const buffer = Buffer.from(sequence, "latin1");
@@ -92,10 +90,10 @@ function letterOf(letter: string): string {
   return code >= 0x80 && code <= 0x9f ? (windows1252[code - 0x80] as string) : letter;
 }
 
-/** Longer lines are not data; the longest attribute value in a real dump is under 4 KB. */
+/** Longer lines are not data: the longest attribute value in a real dump is under 4 KB. */
 const maxLineBytes = 65_536;
 export const tooLongReason = "a line longer than 65,536 bytes";
-/** Limits what is shown of an overlong line. */
+/** The part of an overlong line that reports show. */
 const shownBytes = 80;
 
 export interface LineHandler {
@@ -122,7 +120,7 @@ export class LineCutter {
     return this.#carry !== "" || this.#skipping;
   }
 
-  /** Does not keep the chunk, which its owner may refill. */
+  /** Copies what it needs, so the caller may refill the chunk. */
   push(chunk: Buffer): void {
     const text = chunk.toString("latin1");
     let at = 0;
@@ -139,7 +137,7 @@ export class LineCutter {
     this.#skipping = true;
   }
 
-  /** The last line may lack its end. */
+  /** Call at the end, because the last line may lack a line end. */
   end(): void {
     if (this.#carry !== "") this.#tell(this.#carry);
     this.#carry = "";

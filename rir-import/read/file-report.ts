@@ -1,6 +1,6 @@
 /**
- * The report of one file: records read, kept, ignored (by reason) and malformed. Counts are exact, lists are limited.
- * `read = kept + ignored + malformed`, in records of that format.
+ * The report of one file: records read, kept, ignored (by reason) and malformed. Counts are exact, while lists are
+ * limited. `read = kept + ignored + malformed`, in records of the file's format.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 import type { FileFacts, Malformed } from "../formats/record.ts";
@@ -11,7 +11,7 @@ export interface FileReport {
   readonly file: string;
   readonly format: SourceFormat;
   readonly registry: Registry | null;
-  /** The date of the data in the file, else of its last modification. */
+  /** The date of the data as the file gives it, else the file's modification date. */
   readonly fileDate: string | null;
   readonly sha256: string;
   readonly bytesOnDisk: number;
@@ -23,7 +23,7 @@ export interface FileReport {
   /** The first malformed records, at most `maxSamples`. */
   readonly malformedSamples: readonly (Malformed & { readonly file: string })[];
   readonly warnings: readonly string[];
-  /** The encodings of the needed values; null when all were plain ASCII. */
+  /** The encodings of the values used. Null when all were plain ASCII. */
   readonly encoding: EncodingCounts | null;
   readonly seconds: number;
 }
@@ -75,14 +75,14 @@ export class FileReportBuilder {
     if (registry !== null) this.#registriesSeen.add(registry);
   }
 
-  /** Counts further reasons together beyond the limit, since a hostile file may invent one per record. */
+  /** Counts reasons beyond the limit together, since a hostile file may invent one per record. */
   ignore(reason: string): void {
     const isTold = this.#ignored.has(reason) || this.#ignored.size < maxReasons;
     const told = isTold ? reason : "other";
     this.#ignored.set(told, (this.#ignored.get(told) ?? 0) + 1);
   }
 
-  /** Pass `file` when several are reported as one. */
+  /** Pass `file` when several files share one report. */
   malformed(problem: Malformed, file = this.#file): void {
     this.#malformed++;
     if (this.#samples.length >= maxSamples) return;
@@ -126,7 +126,7 @@ export class FileReportBuilder {
   }
 }
 
-/** Removes control characters and a trailing half surrogate pair, which Postgres' jsonb rejects. */
+/** Removes control characters, and half a surrogate pair at the end, which Postgres' jsonb rejects. */
 function shortened(value: string): string {
   return value
     .slice(0, maxValueLength)

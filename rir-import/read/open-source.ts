@@ -1,6 +1,6 @@
 /**
- * Opens a registry file, however it is packed, as one or more named streams of unpacked bytes. A ZIP yields its
- * registry data and skips empty entries and documents. Uses constant memory; the digest covers the file on disk.
+ * Opens a registry file, however it is packed, as one or more named streams of unpacked bytes. Of a ZIP it reads the
+ * registry data and skips empty entries and documents. Memory stays constant. The digest covers the file on disk.
  */
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -13,15 +13,15 @@ import { SourceFileError } from "#core/errors";
 import type { PublishedFormat } from "../formats/published.ts";
 import { type RegistryFormat, sniffBytes, sniffFormat, sniffPacking } from "./sniff.ts";
 
-/** A gzip or ZIP that unpacks to more is refused: thirty times the largest registry dump. */
+/** A gzip or ZIP that unpacks to more is refused. This is thirty times the largest registry dump. */
 const maxUnpackedBytes = 2 ** 38;
 
-/** Dumps unpack to 5 to 15 times their size; past `unpackedBytesToJudge`, a larger ratio means a decompression bomb. */
+/** Dumps unpack to 5 to 15 times their size. Past `unpackedBytesToJudge`, a larger ratio means a decompression bomb. */
 const maxUnpackedShare = 200;
 
 const unpackedBytesToJudge = 2 ** 26;
 
-/** Large pieces, because each has a fixed cost. */
+/** Chunks are large because each has a fixed cost. */
 const chunkBytes = 2 ** 20;
 
 export interface SourcePart {
@@ -37,13 +37,13 @@ interface OpenedSource {
   readonly bytes: number;
   readonly modifiedAt: Date;
   readonly parts: AsyncIterable<SourcePart>;
-  /** The SHA-256 of the file on disk in hex; call after reading every part to its end. */
+  /** The SHA-256 of the file on disk in hex. Call it after reading every part to its end. */
   sha256(): Promise<string>;
 }
 
 type OnBytes = (bytes: number) => void;
 
-/** A list of places of a known format. */
+/** A list of places in a known format. */
 export interface NamedList {
   readonly file: string;
   readonly format: PublishedFormat;
@@ -54,7 +54,7 @@ export type SourcePath = string | NamedList;
 
 export const fileOf = (path: SourcePath): string => (typeof path === "string" ? path : path.file);
 
-/** Without a format, the first bytes determine it. */
+/** If no format is given, the first bytes determine it. */
 export async function openSource(
   file: string,
   onBytes: OnBytes,
@@ -88,7 +88,7 @@ async function* singlePart(
   yield { file, format, chunks: all };
 }
 
-/** At least one entry must be registry data; the last other entry's error tells what was found. */
+/** At least one entry must be registry data. Otherwise throws the error of the last entry, which says what was found. */
 async function* zipParts(file: string, onBytes: OnBytes): AsyncGenerator<SourcePart> {
   const archive = await ZipArchive.open(file);
   try {
@@ -131,7 +131,7 @@ function xmlFirst(entries: readonly ZipEntry[]): ZipEntry[] {
   return [...entries.filter(isXml), ...entries.filter((entry) => !isXml(entry))];
 }
 
-/** ARIN's archive holds everything twice, as XML and text (`arin_db.xml`, `arin_db.txt`); the XML has more. */
+/** ARIN's archive has everything twice, as XML and as text (`arin_db.xml`, `arin_db.txt`). The XML contains more. */
 function passOverText(xml: ZipEntry, left: ZipEntry[]): string | null {
   const at = left.findIndex((entry) => /\.txt$/i.test(entry.name) && stemOf(entry) === stemOf(xml));
   const [text] = at < 0 ? [] : left.splice(at, 1);
@@ -150,10 +150,10 @@ function formatOrError(name: string, start: Buffer): SourcePart["format"] | Sour
 /** The UTF-8 byte order mark that editors add. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** DOS and some old programs end texts with one or more of these bytes. */
+/** DOS and some old programs end text files with one or more of these bytes. */
 const dosEnd = 0x1a;
 
-/** The maximum number of trailing ones. */
+/** Maximum number of such bytes. */
 const mostDosEnds = 65_536;
 
 async function* withoutDosEnd(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
@@ -271,7 +271,7 @@ async function digestOfFile(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-// Converts disk errors into ones that name the file and the reason.
+// Converts a disk error into one that names the file and the reason.
 
 function readError(path: string, error: unknown): SourceFileError {
   const { code, message } = error as NodeJS.ErrnoException;
@@ -280,12 +280,12 @@ function readError(path: string, error: unknown): SourceFileError {
 }
 
 // Expands files and folders into a fixed list without duplicates. In a folder, documents beside dumps (checksums,
-// signatures, read-mes, hidden files) are skipped; everything else must be readable, or the import stops.
+// signatures, read-mes, hidden files) are skipped. Every other file must be readable, or the import stops.
 
 const besideData = /^\.|\.(md5|sha\d*|asc|sig|gpg|readme|md|html?)$|^(readme|license|copying)\b|\.part$/i;
 const maxDepth = 8;
 
-/** Keeps the given order, folders by name. Throws SourceFileError for a missing path or an empty folder. */
+/** Keeps the given order, and sorts each folder by name. Throws SourceFileError for a missing path or an empty folder. */
 export async function listSourceFiles<Path extends SourcePath>(
   paths: readonly Path[],
 ): Promise<readonly (Path | string)[]> {
@@ -312,7 +312,7 @@ async function filesAt(path: string, depth: number): Promise<readonly string[]> 
   return lists.flat();
 }
 
-// Reads ZIP archives with `yauzl`: one entry at a time as a stream, checked against the size and checksum in the directory.
+// Reads ZIP archives with `yauzl`, one entry at a time as a stream, checked against the directory's size and checksum.
 
 interface ZipEntry {
   readonly name: string;
@@ -335,7 +335,7 @@ class ZipArchive {
   }
 
   static async open(file: string): Promise<ZipArchive> {
-    // Names are only shown, so one that leads out of the archive is harmless.
+    // Entry names are only shown, so one that points outside the archive is harmless.
     const options = { lazyEntries: true, autoClose: false, decodeStrings: false };
     try {
       return new ZipArchive(file, await openPromise(file, options));
@@ -348,7 +348,7 @@ class ZipArchive {
     this.#archive.close();
   }
 
-  /** In the order of the directory, without folders. Call once. */
+  /** Returns the entries in the order of the directory, without folders. Call once. */
   async entries(): Promise<ZipEntry[]> {
     const { entryCount } = this.#archive;
     if (entryCount > maxEntries) {
@@ -368,7 +368,7 @@ class ZipArchive {
     return entries;
   }
 
-  /** Yields the unpacked bytes; ends with SourceFileError when they differ from the directory. */
+  /** Yields the unpacked bytes. Throws SourceFileError at the end when they differ from the directory. */
   async *read({ name, entry }: ZipEntry): AsyncGenerator<Buffer> {
     const file = `${this.#file}!${name}`;
     if (entry.isEncrypted()) throw new SourceFileError(file, null, "the ZIP entry is encrypted");
@@ -395,7 +395,7 @@ class ZipArchive {
     }
   }
 
-  /** Uses large pieces: yauzl's own, of 16 KB, take three times as long. */
+  /** Uses large chunks. yauzl's own, of 16 KB, take three times as long. */
   async *#unpacked(entry: Entry): AsyncGenerator<Buffer> {
     const packed = await this.#archive.openReadStreamPromise(entry, { decodeFileData: false });
     if (entry.compressionMethod === stored) return yield* packed;

@@ -1,8 +1,8 @@
 /**
- * Reads networks' published places after the registries' files: the clouds' lists, the operator's geofeeds, and those
- * that registry objects name (RFC 9632), which may only describe these objects' ranges. Among nested objects the most
- * specific one decides. Signatures (RFC 9632 section 5) are not checked: TLS to the place that the registry names is
- * trusted.
+ * Reads the places that networks publish, after the registries' files: the clouds' lists, the operator's geofeeds, and
+ * geofeeds that registry objects name (RFC 9632), which may only describe the ranges of these objects. Among nested
+ * objects the most specific one decides. Signatures (RFC 9632 section 5) are not checked: TLS to the URL that the
+ * registry names is trusted.
  */
 
 import { createHash } from "node:crypto";
@@ -42,7 +42,7 @@ import { fileOf, type NamedList, openSource, type SourcePath } from "./open-sour
 import { judge } from "./read-sources.ts";
 import { sniffFormat, sniffPacking } from "./sniff.ts";
 
-/** Separates lists by name or first bytes; unknown files are left to the registries' readers. */
+/** Separates lists by name or first bytes. All other files belong to the registries' readers. */
 export async function withoutPublished(
   files: readonly SourcePath[],
 ): Promise<{ readonly registryFiles: readonly string[]; readonly publishedFiles: readonly NamedList[] }> {
@@ -84,7 +84,7 @@ interface ReadPublished {
   readonly ranges: PublishedRanges;
 }
 
-/** Throws SourceFileError for an invalid list of the operator's; a stranger's geofeed is reported. */
+/** Throws SourceFileError for an invalid list of the operator. An invalid geofeed of a stranger is only reported. */
 export async function readPublished(
   files: readonly NamedList[],
   references: readonly GeofeedReference[],
@@ -173,7 +173,7 @@ async function readListFile(
       report.keep(null);
     }
   }
-  // An empty geofeed of comments withdraws what it said before.
+  // A geofeed that contains only comments is valid: it withdraws its earlier places.
   if (format !== "geofeed" || report.read > 0) judge(file, report);
   return report.finish({
     ...{ sha256: await source.sha256(), bytesOnDisk: source.bytes, textBytes: bytes.length },
@@ -181,7 +181,7 @@ async function readListFile(
   });
 }
 
-/** Distinguishes geofeeds of one name with different endings. */
+/** Keeps the names of two geofeeds distinct when their files differ only in the ending. */
 function nameOfList(file: string, kind: PublishedKind, others: ReadonlyMap<string, string>): string {
   if (kind !== "geofeed") return kind;
   const name = `geofeed ${basename(file).replace(/\.[a-z]{1,4}$/i, "")}`;
@@ -333,7 +333,7 @@ class GeofeedClaims {
       return { reason: "outside every range whose registry object names this geofeed" };
     }
     const within = (this.#references[most] as GeofeedReference).range;
-    // Objects of one range in two registries may each name one.
+    // Two registries may have an object for the same range, each naming a geofeed.
     const named = over.find((index) => {
       const reference = this.#references[index] as GeofeedReference;
       return reference.url === url && rangeCovers(within, reference.range);

@@ -1,6 +1,6 @@
 /**
- * Reads every file through its reader into a receiver, with a report per file and progress. The first invalid file
- * stops everything with SourceFileError.
+ * Reads every file with its reader into a receiver, and reports per file and on progress. The first invalid file stops
+ * everything with SourceFileError.
  */
 import { stat } from "node:fs/promises";
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -47,7 +47,7 @@ const readers: Readonly<Record<RegistryFormat, OpenReader>> = {
   "iana-xml": openIanaReader,
 };
 
-/** Beyond this share of malformed records, of at least this many, a file is invalid. */
+/** A file of at least `fewestToJudge` records is invalid when more than this share is malformed. */
 const maxMalformedShare = 0.2;
 
 const fewestToJudge = 100;
@@ -158,9 +158,9 @@ class ProgressCounter {
   }
 }
 
-// Reads IANA's XML registries of IPv4 address space and IPv6 unicast assignments: the top level of the tree, and the
-// final authority on the responsible registry without statistics. Reserved blocks, multicast and IANA's own are left
-// out; a block designated to a company (legacy /8s) has it as its holder.
+// Reads IANA's XML registries of IPv4 address space and IPv6 unicast assignments. They are the top level of the tree,
+// and decide which registry is responsible where no statistics do. Reserved blocks, multicast and IANA's own blocks are
+// left out. A block designated to a company (legacy /8s) has the company as its holder.
 
 export function openIanaReader(file: string, sink: RecordSink): RecordReader {
   sink.facts({ registry: "iana" });
@@ -210,7 +210,7 @@ function readBlock(
   }
 }
 
-/** Uses the WHOIS server's name (`whois.ripe.net`), else the designation. Returns null for IANA's own blocks. */
+/** Uses the name of the WHOIS server (`whois.ripe.net`), else the designation. Returns null for IANA's own blocks. */
 function registryOf(whois: string | null, designation: string): Registry | null {
   const host = /^whois\.([a-z]+)\.(?:net|org)$/i.exec(whois ?? "")?.[1];
   const registry = host ? registryNamed(host) : registryNamed(designation.replace(/^Administered by /i, ""));

@@ -1,6 +1,6 @@
 /**
- * Recognises a file by its first bytes, whatever its name: packing by magic number, format by the first lines that are
- * no comments. The error names what else was found, most often a web page instead of a dump.
+ * Recognises a file by its first bytes, whatever its name: the packing by its magic number, the format by the first
+ * lines that are not comments. The error says what was found instead, most often a web page.
  */
 import { parse } from "node-html-parser";
 import { SourceFileError } from "#core/errors";
@@ -9,10 +9,10 @@ import type { PublishedFormat } from "../formats/published.ts";
 
 type Packing = "plain" | "gzip" | "zip";
 export type RegistryFormat = "rpsl" | "delegated" | "arin-xml" | "iana-xml";
-/** `geofeeds` are all those that registry objects name, reported as one. */
+/** `geofeeds` stands for all geofeeds that registry objects name, which are reported as one. */
 export type SourceFormat = RegistryFormat | PublishedFormat | "geofeeds";
 
-/** Exceeds the longest known comment header (APNIC's: 2 KB). */
+/** More than the longest known comment header (APNIC's: 2 KB). */
 export const sniffBytes = 65_536;
 
 export function sniffPacking(start: Buffer): Packing {
@@ -34,7 +34,7 @@ export function sniffFormat(file: string, start: Buffer): RegistryFormat | Publi
   return sniffText(file, start.toString("latin1"));
 }
 
-/** Recognises each cloud's list by the names in its first bytes. */
+/** Recognises a cloud's list by the names in its first bytes. */
 function sniffJson(file: string, text: string): PublishedFormat {
   const has = (...names: readonly string[]) => names.every((name) => text.includes(`"${name}"`));
   if (has("syncToken", "prefixes", "ip_prefix")) return "aws-ranges";
@@ -87,7 +87,7 @@ function sniffText(file: string, text: string): RegistryFormat | PublishedFormat
   if (/^[a-z]+\|[A-Za-z*]{0,2}\|(asn|ipv4|ipv6)\|/.test(line)) return "delegated";
   if (isGeofeedLine(line)) return "geofeed";
   if (/^[A-Za-z*][A-Za-z0-9*_-]{0,62} {0,4}:/.test(line)) return "rpsl";
-  // The first lines may be column names, or broken.
+  // The first lines may be column names, or malformed.
   if (lines.slice(index + 1, index + linesLooked).some(isGeofeedLine)) return "geofeed";
   const start = line.replace(/[^\x20-\x7e]/g, "?").slice(0, 60);
   throw new SourceFileError(file, index + 1, `not a registry format that is known: it starts "${start}"`);

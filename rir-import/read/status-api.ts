@@ -1,4 +1,4 @@
-/** The schema of registry status: what is in force, how old it is, and what the download folder contains. */
+/** The schema of the registry status: what is in force, how old it is, and what the download folder contains. */
 import { z } from "zod";
 import { registries } from "#coordinator/place/subnets/subnet";
 import type { ToldOf } from "#coordinator/web/api-operation";
@@ -153,7 +153,7 @@ const registryPublisher = record("RegistryPublisher", {
   termsUrl: z.string(),
 });
 
-/** What pages and the command show about registries, besides jobs. */
+/** What the pages and the command show about registries, except jobs. */
 export const registryFacts = {
   now: dateTime(),
   generation: z.int().nullable().describe("In force; null before the first import."),

@@ -1,15 +1,15 @@
 /**
- * Which ranges hold an asked range whole, whether they nest or cross. The ranges stand in the order of the tree
- * (by first address, the widest first), so those that start at or before the asked one are the beginning of the
- * columns; which of those end at its end or behind is found through the latest last address of each block of
- * sixteen, of each block of sixteen blocks, and so on:
+ * Finds the ranges that contain a given range, whether they nest or cross. The ranges are in tree order (by first
+ * address, the widest first), so those that start at or before the given range are the beginning of the columns. Which
+ * of them also end at or after its end is found through the latest last address of each block of sixteen ranges, of
+ * each block of sixteen blocks, and so on:
  *
  * ranges     0 1 2 … 15 | 16 17 … 31 | …            last address of each
  * level 0        ↓             ↓                     the latest of sixteen
  * level 1                ↓                           the latest of sixteen of those
  *
- * A block that ends too early is passed over whole. About 16 · log₁₆(n) steps for each range found, a fifteenth
- * of the columns' memory, and no recursion deeper than the levels (6 for ten million ranges).
+ * A block that ends too early is skipped whole. Each range found takes about 16 · log₁₆(n) steps. The levels take a
+ * fifteenth of the columns' memory, and recursion is no deeper than the levels (6 for ten million ranges).
  */
 import { columnsOf, compareWords, type RangeColumns } from "#coordinator/place/subnets/range-columns";
 import type { IpRange } from "#core/ip/range";
@@ -19,7 +19,7 @@ const blockSize = 1 << blockBits;
 
 export class HoldingRanges {
   readonly #columns: RangeColumns;
-  /** `#latest[level][block]` is the range of the block that ends last. */
+  /** `#latest[level][block]` is the range that ends last in the block. */
   readonly #latest: readonly Int32Array[];
 
   /** The columns must be in the order of the tree and stay unchanged. */
@@ -28,9 +28,7 @@ export class HoldingRanges {
     this.#latest = latestOfBlocks(columns);
   }
 
-  /**
-   * Returns indexes of the ranges that contain the asked one, ascending, so less specific ones first where they nest.
-   */
+  /** Returns the ascending indexes of the ranges that contain `asked`. Where they nest, the less specific come first. */
   holdersOf(asked: IpRange): number[] {
     const found: number[] = [];
     if (asked.family !== this.#columns.family) return found;
@@ -52,7 +50,7 @@ export class HoldingRanges {
     return low;
   }
 
-  /** Level 0 is the ranges themselves; a block of level n has sixteen parts at level n − 1. */
+  /** Level 0 is the ranges themselves. A block of level n has sixteen parts at level n − 1. */
   #collect(level: number, block: number, search: Search): void {
     if (level === 0) {
       search.found.push(block);
@@ -79,7 +77,7 @@ export class HoldingRanges {
 
 interface Search {
   readonly bound: RangeColumns;
-  /** Ranges from this index on start too late. */
+  /** Ranges from this index on start too late to contain the given range. */
   readonly count: number;
   readonly found: number[];
 }

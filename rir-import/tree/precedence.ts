@@ -1,18 +1,18 @@
 /**
- * Which source wins: the one place that says so.
+ * Decides which source wins. No other module does.
  *
- * 1. The same range in several records is one subnet. Its fields come from the best-ranked record, and what
- *    that one leaves open (holder, country, name) from the next:
+ * 1. Several records of the same range are one subnet. Its fields come from the best-ranked record, and those that
+ *    it leaves open (holder, country, name) from the next:
  *      a WHOIS object of the registry that is responsible for the range;
  *      a WHOIS object of another registry;
  *      delegated statistics;
  *      IANA's registries.
- *    Within a rank the record that was read first wins; files are read in the order given, folders by name.
- * 2. Ranges that differ are all kept: the tree gives an address to the most specific of them.
- * 3. Responsible for a range is the registry whose statistics cover it (they follow transfers), else the one
- *    that IANA gave the block to, else the one that says so itself.
- * 4. Dropped: records that stand in for another registry's space or for nobody (placeholders), and ranges
- *    that lie wholly in a special-purpose block. They neither make a subnet nor a holder.
+ *    Within a rank the first record read wins. Files are read in the order given, folders by name.
+ * 2. Ranges that differ are all kept. An address belongs to the most specific of them.
+ * 3. The registry responsible for a range is the one whose statistics cover it (they follow transfers), else the one
+ *    to which IANA gave the block, else the one that claims the range itself.
+ * 4. Records that represent another registry's space or nobody (placeholders), and ranges that lie wholly in a
+ *    special-purpose block, are dropped. They make neither a subnet nor a holder.
  */
 
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -30,15 +30,15 @@ export function rankOf(record: {
 
 /**
  * The registries' names for placeholders: space managed elsewhere (RIPE's NON-RIPE-NCC-MANAGED-ADDRESS-BLOCK), early
- * registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern, because every record
- * is tested.
+ * registrations that moved away (ERX), APNIC's STUB-… for transfers, IANA's blocks. One pattern for speed, because
+ * every record is tested.
  */
 const placeholderName = new RegExp(
   "(?:^|-)(?:NON-[A-Z]+(?:-NCC)?-MANAGED-ADDRESS-BLOCK|ERX(?:-|$)|TRANSFERRED(?:-|$))|^(?:STUB-|VARIOUS-REGISTRIES" +
     "|IANA-(?:BLK|BLOCK|NETBLOCK|RESERVED)|NOT-(?:RIPE(?:NCC)?|APNIC|AFRINIC|LACNIC|ARIN)(?:-|$))",
   "i",
 );
-/** The same in descriptions that name the holder. */
+/** Placeholders by the description that names their holder. */
 const placeholderWords =
   /\b(?:transferred to|not (?:managed|administered|allocated) (?:by|to)) (?:the )?(?:ripe|apnic|arin|lacnic|afrinic)\b|^various registries\b/i;
 
@@ -59,7 +59,7 @@ function isWholeSpace({ range }: NetworkRecord): boolean {
   return range.last - range.first >= 2n ** 127n - 1n;
 }
 
-/** The first 16 bits decide most records. */
+/** The first 16 bits are enough to decide about most records. */
 function isSpecialPurpose({ range }: NetworkRecord): boolean {
   const start = range.family === 4 ? range.first >>> 16 : Number(range.first >> 112n);
   return mayBeSpecialPurpose(range.family, start) && specialPurposeOfRange(range) !== null;

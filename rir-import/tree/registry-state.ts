@@ -1,6 +1,6 @@
 /**
- * The tree that an import wants: every subnet once, nested, with its holder, in flat columns. A subnet's place is its
- * number within its family in the order of the tree.
+ * The tree that an import should produce: every subnet once, nested, with its holder, in flat columns. A subnet's place
+ * is its number within its family in tree order.
  */
 import { type HolderIdentity, type HolderSource, holderOf } from "#coordinator/place/subnets/holder-name";
 import type { RangeColumns } from "#coordinator/place/subnets/range-columns";
@@ -15,7 +15,7 @@ export interface FamilyState {
   readonly parents: Int32Array;
   /** An index into the state's holders, or −1. */
   readonly holders: Int32Array;
-  /** Packed (subnets/subnet); 0 for none. */
+  /** Packed as in subnets/subnet. 0 means no country. */
   readonly countries: Uint16Array;
   /** An index into `registries`. */
   readonly registries: Uint8Array;
@@ -40,12 +40,12 @@ export interface StateSummary {
   readonly ipv6Subnets: number;
   readonly holders: number;
   readonly withoutHolder: number;
-  /** Records merged with another record of the same range. */
+  /** Records merged into another record of the same range. */
   readonly duplicates: number;
   readonly deepest: number;
-  /** Pairs of crossing ranges; of the possible n² of a tangle at most 2n are counted. */
+  /** Pairs of crossing ranges. Of a tangle's n² possible pairs at most 2n are counted. */
   readonly crossings: number;
-  /** The first pairs, at most a thousand; `earlier` starts first. */
+  /** The first pairs, at most a thousand. The range `earlier` starts first. */
   readonly crossingSamples: readonly { readonly earlier: string; readonly later: string }[];
 }
 
@@ -123,12 +123,12 @@ export class HolderTable {
   }
 }
 
-/** The meaning of a reference without its text; there are a few hundred at most. */
+/** A reference without its text. There are a few hundred different ones at most. */
 interface Context {
   readonly type: HolderReference["type"];
   readonly registry: Registry | null;
   readonly country: string | null;
-  /** The file in which an opaque-id is valid, else null. */
+  /** The file in which an opaque-id is valid. Null for other references. */
   readonly file: string | null;
 }
 
@@ -138,23 +138,23 @@ export class HolderReferences {
   readonly #texts: TextPool;
   readonly #contexts: Context[] = [];
   readonly #contextByKey = new Map<string, number>();
-  /** Distinct `context text` entries; their number is the reference's index. */
+  /** Distinct `context text` entries. Their number is the index of the reference. */
   readonly #references = new TextPool();
-  /** The name that the first record with this reference gave beside the handle, or `none`. */
+  /** The name that the first record with this reference gave besides the handle, or `none`. */
   readonly #ownNames = new GrowingColumn(int32);
-  /** Distinct `registry handle` entries; their number is the organisation's. */
+  /** Distinct `registry handle` entries. Their number is the index of the organisation. */
   readonly #organisations = new TextPool();
   readonly #organisationNames = new GrowingColumn(int32);
   readonly #organisationCountries = new GrowingColumn((length) => new Uint16Array(length));
   readonly #organisationParents = new GrowingColumn(int32);
-  /** The files with opaque-ids of each registry, in order. */
+  /** Each registry's files that contain opaque-ids, in order. */
   readonly #opaqueFiles = new Map<Registry | null, string[]>();
 
   constructor(texts: TextPool) {
     this.#texts = texts;
   }
 
-  /** The first of two organisations with one handle counts. */
+  /** Of two organisations with the same handle, the first one counts. */
   addOrganisation({ registry, handle, name, country, parentHandle }: OrganisationRecord): void {
     const index = this.#organisations.intern(organisationKey(registry, handle));
     if (index < this.#organisationNames.length) return;
@@ -172,7 +172,7 @@ export class HolderReferences {
     return index;
   }
 
-  /** Returns the table's holder for each reference index, added on first use. */
+  /** Returns a function that gives the table's holder for a reference index and adds the holder on first use. */
   joined(table: HolderTable): (index: number) => number {
     const unasked = -2;
     const known = new Int32Array(this.#references.count).fill(unasked);
@@ -224,8 +224,8 @@ export class HolderReferences {
   }
 
   /**
-   * Opaque-ids are valid within one file only. A registry's first file has an empty scope, so its ids stay the same
-   * between imports; further ones have @2, @3 …
+   * Opaque-ids are valid within one file only. A registry's first file has an empty scope, so that its ids stay the
+   * same between imports. The scopes of further files are @2, @3 …
    */
   #scopeOf(registry: Registry | null, file: string | null): string {
     const position = this.#opaqueFiles.get(registry)?.indexOf(file ?? "") ?? 0;
@@ -235,7 +235,7 @@ export class HolderReferences {
 
 const organisationKey = (registry: Registry | null, handle: string) => `${registry} ${handle}`;
 
-/** ARIN's customer handles; those of organisations look different (`EXAMP-12`). */
+/** Handles of ARIN's customers. Those of organisations look different (`EXAMP-12`). */
 const customerHandle = /^C\d+$/;
 
 function textOf(reference: HolderReference): string {

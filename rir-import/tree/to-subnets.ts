@@ -1,6 +1,6 @@
 /**
- * Builds subnets from records: equal ranges are merged (tree/precedence.ts decides), holders joined, and ranges nested.
- * Crossing ranges are both kept, placed by the rule of subnets/nest, and listed.
+ * Builds subnets from records: equal ranges are merged (tree/precedence.ts decides how), holders joined, and ranges
+ * nested. Crossing ranges are all kept, listed, and nested by the rule of subnets/nest.
  */
 import { type Nesting, nest } from "#coordinator/place/subnets/nest";
 import {
@@ -20,8 +20,8 @@ import { rankOf } from "./precedence.ts";
 import { type FamilyState, HolderReferences, HolderTable, type RegistryState } from "./registry-state.ts";
 
 /**
- * The limit of crossing ranges over one address. Registry files have a handful; at this many a range costs 20 µs, so
- * ten million take minutes.
+ * Maximum number of ranges that cross at one address. Registry files have a handful. With 1000, each range costs 20 µs,
+ * so ten million take minutes.
  */
 const mostTangled = 1000;
 const maxCrossingSamples = 1000;
@@ -91,7 +91,7 @@ function isSameRange({ first, last, words }: RangeColumns, i: number, j: number)
   return compareWords(first, i, first, j, words) === 0 && compareWords(last, i, last, j, words) === 0;
 }
 
-/** One row per range, from its best-ranked record and, for missing fields, the next. */
+/** Has one row per range: the fields of its best-ranked record, and missing fields from the next. */
 class MergedColumns {
   readonly #table: CandidateTable;
   readonly #joined: JoinedHolders;
@@ -210,8 +210,8 @@ function sum<T>(values: readonly T[], numberOf: (value: T) => number): number {
   return values.reduce((total, value) => total + numberOf(value), 0);
 }
 
-// Determines the responsible registry of each range: the one whose statistics cover it, else IANA's assignment. It
-// walks the ordered ranges beside the covering ones, which hardly overlap.
+// Determines the responsible registry of each range: the one whose statistics cover it, else the one of IANA's
+// assignment. Walks the ordered ranges alongside the covering ones, which hardly overlap.
 
 const unknown = 255;
 
@@ -248,7 +248,7 @@ function markCovered(work: {
   }
 }
 
-/** Prefers the later start, and of equal starts the one that ends last. */
+/** Prefers the later start and, of equal starts, the later end. */
 function wider({ first, last, words }: RangeColumns, current: number, next: number): number {
   if (current < 0 || compareWords(first, current, first, next, words) !== 0) return next;
   return compareWords(last, current, last, next, words) >= 0 ? current : next;
@@ -260,7 +260,7 @@ const startsAtOrBefore = ({ first, words }: RangeColumns, a: number, b: number) 
 const endsAtOrBehind = ({ last, words }: RangeColumns, a: number, b: number) =>
   compareWords(last, a, last, b, words) >= 0;
 
-/** Further objects that name geofeeds are ignored; some ten thousand do. */
+/** Objects that name geofeeds beyond this number are ignored. Some ten thousand exist. */
 const mostGeofeeds = 500_000;
 
 export class RecordStore implements RecordReceiver {
@@ -284,8 +284,8 @@ export class RecordStore implements RecordReceiver {
   }
 }
 
-// Network records of one family in growing flat columns before they are merged: tens of bytes a record instead of an
-// object, so that ten million fit.
+// Network records of one family before they are merged, in growing flat columns. A record takes tens of bytes instead
+// of an object, so that ten million fit into memory.
 
 const sourceKinds: readonly SourceKind[] = ["whois", "statistics", "iana"];
 const noRegistry = 255;
@@ -305,7 +305,7 @@ class CandidateTable {
     this.#columns = emptyColumns(family, 0);
   }
 
-  /** `holder` is an index into the holder references, or −1; `name` an id of the import's texts. */
+  /** `holder` is an index of a holder reference, or −1. `name` is an id in the import's texts. */
   add(record: NetworkRecord, { holder, name }: { readonly holder: number; readonly name: number }): void {
     if (this.count === this.#holders.length) this.#grow(Math.max(1024, this.count * 2));
     const index = this.count++;
