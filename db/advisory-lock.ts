@@ -1,6 +1,6 @@
 /**
- * Session locks, one per name and schema: they end with the connection, even after kill -9 of its process. They block
- * no readers or writers of tables.
+ * Session locks, one per name and schema. A lock ends with its connection, even after kill -9 of the process, and never
+ * blocks readers or writers of tables.
  */
 
 import { createHash } from "node:crypto";
@@ -38,18 +38,18 @@ export async function isAdvisoryLockHeld(pool: Pool, name: string, schema: strin
   return rows[0]?.held ?? false;
 }
 
-/** The lock's first key, for the schema of `schemaSql`; the second is the coordinator's number. */
+/** The lock's first key, for the schema of `schemaSql`. The second key is the coordinator's number. */
 export const coordinatorLockKey = (schemaSql = "current_schema()") =>
   `hashtext('nearcrawl coordinator ' || ${schemaSql})`;
 
-/** The held locks as a `from` and `where` of pg_locks `l`; objid is the coordinator's number. */
+/** The held locks, as `from` and `where` over pg_locks `l`. Its objid is the coordinator's number. */
 export const heldCoordinatorLocks = (schemaSql?: string) => `
   from pg_locks l
   where locktype = 'advisory' and granted and objsubid = 2
     and l.database = (select oid from pg_database where datname = current_database())
     and classid::bigint = ${coordinatorLockKey(schemaSql)}::bigint & 4294967295`;
 
-/** Longer names exceed the 63 characters of a session's name. */
+/** A longer name does not fit into the 63 characters of a session's name. */
 const mostSchemaCharacters = 32;
 
 /** Names all sessions of a coordinator in `pg_stat_activity.application_name`, in plain characters. */
@@ -66,13 +66,13 @@ export function coordinatorOfSession(name: string | null): number | null {
   return number === undefined ? null : Number(number);
 }
 
-/** Selects a row while nobody has replaced the coordinator. */
+/** Selects a row as long as nobody has replaced the coordinator. */
 export const isRegisteredSql = (number: number) =>
   `select from running_coordinator where coordinator_number = ${number}`;
 
 /**
- * Ends all sessions of that name, which releases their row locks at once, and returns their number. Throws
- * insufficient_privilege (42501) when they belong to a role that this one may not end.
+ * Ends all sessions of that name, which releases their row locks immediately, and returns how many there were. Throws
+ * insufficient_privilege (42501) when they belong to a role whose sessions this one may not end.
  */
 export async function endSessions(client: Pick<Pool | PoolClient, "query">, name: string): Promise<number> {
   const { rows } = await client.query(
@@ -86,11 +86,11 @@ export async function endSessions(client: Pick<Pool | PoolClient, "query">, name
 
 export interface RunningCoordinator {
   readonly number: number;
-  /** Host and port; null for an older version, which gave none. */
+  /** Host and port. Null for older versions, which did not record them. */
   readonly name: string | null;
-  /** The machine's address as the database sees it; null for the database's own, or when not visible to us. */
+  /** The machine's address as the database sees it. Null for the database's own machine, or when our role may not see it. */
   readonly address: string | null;
-  /** When it connected; null when not visible to us. */
+  /** When it connected. Null when our role may not see it. */
   readonly since: Date | null;
 }
 
@@ -106,7 +106,7 @@ export async function runningCoordinators(
     [schema],
   );
   if (rows.length === 0) return [];
-  // Names exist only since migration 0067.
+  // Migration 0067 added the names.
   const { rows: named } = await client.query<{ number: number; name: string | null }>(
     `select coordinator_number as number, to_jsonb(r) ->> 'name' as name from "${schema}".running_coordinator r`,
   );

@@ -1,11 +1,11 @@
 /**
  * Backs up the embedded server online with Postgres' low-level API ("Making a Base Backup Using the Low Level API"),
  * because the bundled programs lack pg_basebackup. The data folder's files are copied between pg_backup_start and
- * pg_backup_stop; the write-ahead log of that time, copied afterwards, makes them consistent as of the stop.
+ * pg_backup_stop. The write-ahead log of that period, copied afterwards, makes them consistent as of the stop.
  * basebackup.c lists what is left out.
  *
- * A temporary replication slot retains that log, and backup mode belongs to the session, so both end with the
- * connection whatever happens to this process. An unfinished backup has another name and is renamed when everything is
+ * A temporary replication slot retains that log, and backup mode belongs to the session. Both therefore end with the
+ * connection, whatever happens to this process. An unfinished backup has another name and is renamed once everything is
  * on disk.
  */
 import { randomUUID } from "node:crypto";
@@ -48,7 +48,7 @@ import { estimatedRows, totalBytes } from "./table-sizes.ts";
 
 interface BackupOptions {
   readonly folder?: string | undefined;
-  /** The number of complete backups of this database to keep there, including this one; all by default. */
+  /** How many complete backups of this database to keep there, including this one. Default: all. */
   readonly keep?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: (progress: CopyProgress) => void;
@@ -67,7 +67,7 @@ export interface Backup {
   readonly removed: readonly string[];
 }
 
-/** Throws a UsageError before anything is touched, or a DatabaseError when it fails, which leaves nothing behind. */
+/** Throws a UsageError before it changes anything, or a DatabaseError when the backup fails, which leaves nothing behind. */
 export async function backupDatabase(homeFolder: string, options: BackupOptions = {}): Promise<Backup> {
   const startedMs = performance.now();
   if (!existsSync(join(dataFolderOf(homeFolder), "PG_VERSION"))) {
@@ -92,7 +92,7 @@ export async function backupDatabase(homeFolder: string, options: BackupOptions 
   }
 }
 
-/** The backup is complete under its final name, or nothing of it remains. */
+/** Afterwards the backup is complete under its final name, or nothing of it remains. */
 async function placed(
   home: string,
   parent: string,
@@ -114,7 +114,7 @@ async function placed(
   }
 }
 
-/** Another backup may have ended in the same second. */
+/** Picks another name when a backup ended in the same second. */
 function freeName(folder: string): string {
   let name = folder;
   for (let number = 2; existsSync(name); number++) name = `${folder}-${number}`;
@@ -158,7 +158,7 @@ async function takeBackup(home: string, folder: string, options: BackupOptions):
   }
 }
 
-/** When a running server ended our connection, it ended the backup's slot; it ends nothing else of ours this way. */
+/** A running server that ended our connection did so to end the backup's slot. It has no other reason to end one. */
 async function withReason(error: unknown, { pool }: Database): Promise<unknown> {
   if ((error as { code?: unknown }).code !== "57P01") return error;
   const answers = await pool.query("select").then(
@@ -198,10 +198,10 @@ interface DataEntries {
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
 }
 
-/** The content of these folders only concerns the running server. */
+/** These folders' contents matter only to the running server. */
 const emptied = new Set([
   ...["pg_dynshmem", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans"],
-  // Its segments are copied last, as far as needed.
+  // Log segments are copied last, as far as needed.
   "pg_wal",
 ]);
 
@@ -215,7 +215,7 @@ const leftOut = [
 
 const leftOutAnywhere = /^(pgsql_tmp.*|pg_internal\.init.*)$/;
 
-/** Session tables such as `t4_12345`. */
+/** Names of session tables, such as `t4_12345`. */
 const temporary = /^t\d+_\d+/;
 
 const controlFile = "global/pg_control";
@@ -252,7 +252,7 @@ async function entriesOf(dataFolder: string): Promise<DataEntries> {
 
 const isOfSession = (under: string, name: string) => under.startsWith("base/") && temporary.test(name);
 
-/** Recovery recreates such a table empty from its init fork. */
+/** Recovery recreates an unlogged table empty from its init fork. */
 function isUnlogged(under: string, name: string, names: ReadonlySet<string>): boolean {
   const [, relation] = /^(\d+)(?:_(?:fsm|vm))?(?:\.\d+)?$/.exec(name) ?? [];
   return relation !== undefined && under.startsWith("base/") && names.has(`${relation}_init`);
@@ -262,7 +262,7 @@ function ifGone(error: unknown): undefined {
   if ((error as { code?: unknown }).code !== "ENOENT") throw error;
 }
 
-/** The minimum for the log of the backup's duration, whose size is unknown. */
+/** Minimum room for the log written during the backup, whose size is unknown in advance. */
 const leastLogBytes = 64 * 2 ** 20;
 
 function checkRoom(folder: string, { files }: DataEntries): void {
@@ -347,7 +347,7 @@ interface StartedBackup {
 }
 
 async function startBackup(client: PoolClient): Promise<StartedBackup> {
-  // Retains the log from the previous checkpoint, which is older than the start of the backup.
+  // Retains the log from the previous checkpoint on, which is older than the start of the backup.
   await client.query(
     "select pg_create_physical_replication_slot('nearcrawl_backup_' || pg_backend_pid(), true, true)",
   );
@@ -370,7 +370,7 @@ async function stopBackup(client: PoolClient): Promise<{ lsn: string; label: str
   return rows[0]!;
 }
 
-/** The server writes this file at any time; two equal readings in a row are complete. */
+/** The server may write this file at any time. Two equal readings in a row mean that it was read completely. */
 async function copyControlFile(
   copy: (path: string) => Promise<boolean>,
   source: string,
@@ -395,7 +395,7 @@ async function copyLog(
 ): Promise<void> {
   for (const name of readdirSync(logFolder).filter((one) => /^[0-9A-F]{8}\.history$/.test(one)))
     await copy(`pg_wal/${name}`, join(logFolder, name));
-  // A position on the border belongs to the previous segment.
+  // A position on a segment's border belongs to the previous segment.
   const { rows } = await client.query<{ name: string }>(
     `select distinct pg_walfile_name(least($1::pg_lsn + step * $3::numeric, $2::pg_lsn)) as name
      from generate_series(0, ceil(($2::pg_lsn - $1::pg_lsn) / $3)) step
@@ -460,7 +460,7 @@ interface SchemaTables {
   readonly optOuts: boolean;
 }
 
-/** Counting a larger table would delay the backup. */
+/** Counting the rows of a larger table would delay the backup. */
 const mostCountedBytes = 256 * 2 ** 20;
 
 async function pagesIn(client: PoolClient, table: string): Promise<number> {

@@ -32,7 +32,7 @@ export function noteBackup(home: string, last: { readonly folder: string; readon
   const folders = new Set([dirname(last.folder), ...(readNote(home)?.folders ?? [])]);
   const file = noteFileOf(home);
   const unfinished = `${file}.new-${process.pid}`;
-  // Other users may read the age of the last backup.
+  // The mode lets other users read the age of the last backup.
   writeFileSync(unfinished, `${JSON.stringify({ folders: [...folders].slice(0, 100), last }, null, 2)}\n`, {
     mode: 0o644,
   });
@@ -46,13 +46,13 @@ export interface KnownBackup {
   readonly verified: Verification | null;
 }
 
-/** When the files were compared with the manifest, and whether the backup was also started. */
+/** When the files were compared with the manifest, and whether a server was also started on a copy. */
 interface Verification {
   readonly at: string;
   readonly started: boolean;
 }
 
-/** Lists complete backups newest first, but those of an empty database last, because nobody wants them back. */
+/** Lists complete backups, the newest first. Those of an empty database come last, because nobody wants them back. */
 export function listBackups(home: string): KnownBackup[] {
   const folders = new Set([backupsFolderOf(home), ...(readNote(home)?.folders ?? [])]);
   const backups = [...folders].flatMap((folder) => backupsIn(folder));
@@ -62,7 +62,7 @@ export function listBackups(home: string): KnownBackup[] {
 }
 
 /**
- * Backups from the future come last: a clock that was ahead made them, and they must neither count as the newest nor
+ * Backups dated in the future come last. A clock that was ahead made them, so they must neither count as the newest nor
  * cause the removal of newer ones (`removeOldBackups`).
  */
 function newestFirst(nowMs = Date.now()): (a: KnownBackup, b: KnownBackup) => number {
@@ -102,7 +102,8 @@ export function removeOldBackups(parent: string, keep: number, systemIdentifier:
   const own = backupsIn(parent).filter(({ manifest }) => manifest.systemIdentifier === systemIdentifier);
   const old = own.sort(newestFirst()).slice(keep);
   for (const { folder } of old) {
-    // After a kill in between, the backup no longer looks complete, and the next backup removes the rest.
+    // If the process is killed after the rename, the backup no longer looks complete, and the next backup removes the
+    // rest.
     const going = `${folder}.unfinished-${process.pid}`;
     renameSync(folder, going);
     rmSync(going, { recursive: true, force: true });
@@ -119,8 +120,8 @@ export function removeUnfinishedBackups(parent: string): void {
 }
 
 /**
- * Returns whether the creator is gone. In a container every run may have the same process id, so our own may be that of
- * an earlier run.
+ * Returns whether the process that created the path is gone. In a container every run may have the same process id, so
+ * a path with our own id may come from an earlier run.
  */
 export function isAbandoned(path: string, pid: number): boolean {
   if (pid !== process.pid) return !isRunning(pid);
@@ -133,7 +134,7 @@ interface LastBackup {
 
 /**
  * Returns the newest complete backup, or null when none was ever made. When the noted one is out of reach (an unmounted
- * disk, another user's folder), the note counts; when it is gone, the newest other one does.
+ * disk, another user's folder), returns the note. When it is gone, returns the newest other backup.
  */
 export function lastBackup(home: string): LastBackup | null {
   const last = readNote(home)?.last;
@@ -162,16 +163,16 @@ function readVerification(backup: string): Verification | null {
   }
 }
 
-/** Ignores an unwritable folder. */
+/** Does nothing when the folder is not writable. */
 export function noteVerification(backup: string, verification: Verification): void {
   try {
     writeFileSync(join(backup, "verified.json"), `${JSON.stringify(verification)}\n`, { mode: 0o600 });
   } catch {}
 }
 
-// <home>/database.json names the home's cluster. By it, and by other files beside the data folder, a home is known to have
-// had a database before. When that folder is gone (an `rm -rf`, an unmounted disk), an empty database in its place would serve
-// without opt-outs and crawler identities, report that it is ready, and be what the next backups contain.
+// <home>/database.json names the home's cluster. This file and others beside the data folder show that a home once had
+// a database. When the data folder is gone (an `rm -rf`, an unmounted disk), an empty database in its place would run
+// without opt-outs and crawler identities, report that it is ready, and fill the next backups.
 
 const clusterSchema = z.object({ systemIdentifier: z.string().regex(/^\d{1,20}$/) });
 
@@ -192,7 +193,7 @@ export function noteCluster(home: string, systemIdentifier: string | null): void
   renameSync(unfinished, clusterFileOf(home));
 }
 
-/** Returns why no empty database is created in that home, and the command to type; null when it never had one. */
+/** Returns why no empty database is created in that home and the command to type, or null when it never had a database. */
 export function lostWords(home: string): string | null {
   const witnesses = witnessesOf(home);
   if (witnesses.length === 0) return null;
@@ -218,7 +219,7 @@ function entriesOf(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
-/** Returns the command to type, with the first backup of `nearcrawl database backups`. */
+/** Returns the command to type, with the first backup that `nearcrawl database backups` lists. */
 export function restoreCommandOf(home: string): string {
   const [first] = listBackups(home);
   return first === undefined
@@ -226,8 +227,8 @@ export function restoreCommandOf(home: string): string {
     : `nearcrawl database restore ${first.folder} --home ${home}`;
 }
 
-// A backup is a folder with the data folder's files in `data/` and `backup.json`, which is written last and lists each file
-// with size and digest. A folder without it is not a backup.
+// A backup is a folder with the data folder's files in `data/` and a `backup.json`, which is written last and lists
+// each file with its size and digest. A folder without a `backup.json` is not a backup.
 
 export const backupFormat = 1;
 
@@ -245,26 +246,26 @@ const manifestSchema = z.object({
   backupId: z.uuid(),
   programVersion: z.string().min(1).max(100),
   postgresVersion: z.int().positive(),
-  /** Identifies the server since its initdb; a 64-bit number. */
+  /** Identifies the server since its initdb. A 64-bit number. */
   systemIdentifier: z.string().regex(/^\d{1,20}$/),
   timeline: z.int().positive(),
   startLsn: lsn,
   stopLsn: lsn,
   beganAt: z.iso.datetime(),
-  /** The backup contains everything committed until then. */
+  /** The backup contains everything committed until this moment. */
   endedAt: z.iso.datetime(),
   schemas: z.array(
     z.object({
       name: z.string(),
       newestMigration: z.string().nullable(),
-      /** In the order of execution, with the version of the program that ran each, or null when unknown. */
+      /** In the order of execution, each with the version of the program that ran it, or null when unknown. */
       migrations: z.array(z.object({ name: z.string(), version: z.string().nullable() })),
-      /** The position of the journal outside the database, if any: later entries are replayed after a restore. */
+      /** The position of the journal outside the database, if there is one. A restore replays the entries after it. */
       epoch: z.string().nullable(),
       journalEntry: z.string().nullable(),
-      /** Distinguish databases, and a crawl from an empty one; null for older programs or missing tables. */
+      /** These distinguish databases, and a crawl from an empty one. Null for older programs or missing tables. */
       databaseId: z.uuid().nullable().default(null),
-      /** An estimate by Postgres for a large table. */
+      /** For a large table, an estimate by Postgres. */
       pages: z.number().min(0).nullable().default(null),
       optOuts: z.number().min(0).nullable().default(null),
     }),
@@ -296,13 +297,13 @@ export function rowsOf({ schemas }: Pick<BackupManifest, "schemas">): BackedUpRo
   return { pages: sum(({ pages }) => pages), optOuts: sum(({ optOuts }) => optOuts) };
 }
 
-/** Returns true for a new database, in which nothing was crawled or opted out. */
+/** Returns true for a new database, in which nothing was crawled and nobody opted out. */
 export function holdsNothing(manifest: Pick<BackupManifest, "schemas">): boolean {
   const { pages, optOuts } = rowsOf(manifest);
   return pages === 0 && (optOuts ?? 0) === 0;
 }
 
-/** Throws a UsageError that says why this is no complete backup that this program can read. */
+/** Throws a UsageError that says why the folder is not a complete backup that this program can read. */
 export function readManifest(backup: string): BackupManifest {
   const file = manifestFileOf(backup);
   const text = textOf(file, backup);

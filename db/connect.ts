@@ -1,6 +1,6 @@
 /**
- * Opens the database: the server of a URL, or the embedded Postgres in the home folder. Every connection has the schema
- * first in its search path, so several worlds can share a database.
+ * Opens the database: the server of a URL, or the embedded Postgres in the home folder. On every connection the schema
+ * comes first in the search path, so several worlds can share a database.
  */
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import {
 } from "./embedded-postgres.ts";
 import { type Database, openServerDatabase } from "./server-database.ts";
 
-/** The embedded server died and was restarted, for the n-th time recently, or dies too often. */
+/** `restarted`: the embedded server died and was restarted, `times` times recently. `given-up`: it dies too often. */
 export type ServerEvent =
   /** A folder that other programs' processes could reach was copied, and the original was kept there. */
   | { readonly type: "kept-aside"; readonly folder: string }
@@ -47,9 +47,9 @@ export interface OpenDatabaseOptions {
 }
 
 /**
- * Opens the database and checks that it answers. The embedded server is started, or attached to when it runs. Throws
- * DatabaseError with the server's own message, and ClockError before anything is touched when the machine's clock is
- * impossible.
+ * Opens the database and checks that it answers. Starts the embedded server, or attaches to it when it is running.
+ * Throws DatabaseError with the server's own message. Throws ClockError, before anything is changed, when the machine's
+ * clock is impossible.
  */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const impossible = impossibleTime(new Date());
@@ -58,10 +58,10 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   return await openServerDatabase({ ...options, databaseUrl: options.databaseUrl });
 }
 
-// Uses the embedded server's database. One connection marks our presence: it tells other users that somebody is here,
-// and us when the server dies.
+// Uses the embedded server's database. One connection marks our presence: it shows other users that somebody is
+// connected, and its loss shows us that the server died.
 
-/** Starts or attaches. `close` stops the server only if this call started it and nobody else is connected. */
+/** Starts the server or attaches to it. `close` stops it only if this call started it and nobody else is connected. */
 async function openEmbeddedDatabase({
   onServer = () => {},
   ...options
@@ -92,7 +92,7 @@ async function openEmbeddedDatabase({
   }
 }
 
-/** pg has the process id of the server behind a connection, but its types lack it. */
+/** pg knows the process id of the server behind a connection, but its types lack the property. */
 function backendOf(client: PoolClient): number {
   return (client as PoolClient & { readonly processID: number }).processID;
 }
@@ -135,7 +135,7 @@ class Presence {
     });
   }
 
-  /** Ignores later losses and completes a recovery that is under way. */
+  /** Ignores connections lost from now on and completes a recovery that is under way. */
   async settle(): Promise<void> {
     this.#ended = true;
     await this.#recovery;
@@ -143,8 +143,8 @@ class Presence {
   }
 
   /**
-   * Returns true when the server has no other client. Connections closed a moment ago remain visible for a while, so it
-   * checks for a second. Returns false when the server cannot be asked.
+   * Returns true when the server has no other client. Recently closed connections remain visible for a while, so it
+   * checks for a second. Returns false when the server cannot be queried.
    */
   async isAlone(ownBackends: ReadonlySet<number>): Promise<boolean> {
     for (let attempt = 0; attempt < 50; attempt++) {
@@ -170,7 +170,7 @@ class Presence {
     await this.#client?.end().catch(() => {});
   }
 
-  /** A server that was stopped on purpose is not restarted, but found when somebody else starts it. */
+  /** Does not restart a server that was stopped on purpose, but finds it again when somebody else starts it. */
   async #lost(): Promise<void> {
     this.#client = null;
     const pid = this.#pid ?? 0;
@@ -184,7 +184,7 @@ class Presence {
         }
         if (serverIsAlive(this.#home)) await this.begin();
       } catch {
-        // The next turn checks again; queries meanwhile fail with the server's own message.
+        // The next attempt checks again. Until then queries fail with the server's own message.
       }
     }
     const restarts = restartsOf(this.#home);
@@ -200,7 +200,7 @@ class Presence {
   }
 }
 
-/** A server that keeps dying has a cause that restarting does not fix. */
+/** A server that dies more often has a cause that restarting does not fix. */
 const mostRestarts = 3;
 const restartMinutes = 10;
 
@@ -214,7 +214,7 @@ function restartsOf(home: string): readonly number[] {
   return [...new Set(recent.map(({ pid }) => pid))];
 }
 
-/** Returns false when it died too often and must stay down. */
+/** Returns false when the server died too often and must stay down. */
 function noteRestart(home: string): boolean {
   const pid = readPidFile(home)?.pid;
   if (pid === undefined) return true;

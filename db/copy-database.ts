@@ -15,7 +15,7 @@ import { partsOf, tableSizes } from "./table-sizes.ts";
 export interface CopyProgress {
   readonly table: string;
   readonly bytes: number;
-  /** The tables' size on the source's disk without indexes, which roughly equals what is sent. */
+  /** The tables' size on the source's disk without indexes, roughly the amount of data sent. */
   readonly totalBytes: number;
 }
 
@@ -25,7 +25,7 @@ export interface CopiedDatabase {
   readonly bytes: number;
 }
 
-/** Throws a UsageError when the target is not empty or the source has another version than this program. */
+/** Throws a UsageError when the target is not empty or the source's schema is not of this program's version. */
 export async function copyDatabase(
   source: Database,
   target: Database,
@@ -87,7 +87,7 @@ async function copyTables(
     await to.query("analyze");
     return { tables: tables.length, rows, bytes };
   } finally {
-    // A failed copy leaves a transaction open, so the connections are closed, not reused.
+    // A failed copy leaves a transaction open, so the connections are closed instead of reused.
     from.release(true);
     to.release(true);
   }
@@ -100,7 +100,7 @@ interface CopiedTable {
   readonly bytes: number;
 }
 
-/** Partitions go with their table; each end keeps its own record of migrations. */
+/** Leaves out partitions, which are copied with their table, and the record of migrations, since either side has its own. */
 async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
   const { rows } = await client.query<{ name: string; columns: string[]; needs: string[] }>(
     `select c.relname as name,
@@ -124,7 +124,7 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
  * fetches) becomes a plain table.
  */
 async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {
-  // Bounds are written and read in one time zone.
+  // Bounds must be written and read in the same time zone.
   for (const client of [from, to]) await client.query("set local timezone = 'UTC'");
   const { rows } = await from.query<{ parent: string }>(
     `select p.relname as parent
@@ -151,7 +151,7 @@ function inOrder(tables: readonly CopiedTable[]): CopiedTable[] {
   return ordered;
 }
 
-/** Returns the number of rows. Triggers are off, because their effects are already in the other tables. */
+/** Returns the number of rows. Triggers are off, because what they would write is copied with the other tables. */
 async function copyTable(
   table: CopiedTable,
   from: PoolClient,

@@ -1,4 +1,4 @@
-/** Copies files with their digests and flushes them to disk, so that the result is known to be complete. */
+/** Copies files, computes their digests and flushes them to disk, so that a finished copy is known to be complete. */
 import { createHash } from "node:crypto";
 import { constants, statfsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir } from "node:fs/promises";
@@ -16,13 +16,13 @@ interface CopyWatch {
   readonly signal?: AbortSignal | undefined;
   readonly onBytes?: ((bytes: number) => void) | undefined;
   /**
-   * The required owner of the file unless everybody may read it. Root reads everything, so in a folder that somebody
-   * else can change, a link could make it copy a protected file to a readable place.
+   * The required owner of the file unless everybody may read it. Root can read any file, so in a folder that others can
+   * change, a link could make root copy a protected file to a readable place.
    */
   readonly owner?: number | undefined;
 }
 
-/** The folder contains something that is not copied: a link, a device, another user's file. */
+/** The folder contains something that must not be copied: a link, a device, or another user's file. */
 export class NotCopied extends DatabaseError {}
 
 /**
@@ -67,7 +67,7 @@ export async function copyFile(
 
 async function openIfThere(file: string): Promise<FileHandle | null> {
   try {
-    // Follows no link, and does not block on a pipe without a writer.
+    // Does not follow links, and does not block on a pipe without a writer.
     return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as { code?: unknown };
@@ -78,8 +78,8 @@ async function openIfThere(file: string): Promise<FileHandle | null> {
 }
 
 /**
- * Copies and flushes a folder's content except the names that `isLeftOut` selects. Throws NotCopied for a link, a
- * device and anything not owned by `owner`.
+ * Copies and flushes a folder's content except the names that `isLeftOut` selects. Throws NotCopied for links, devices
+ * and anything not owned by `owner`.
  */
 export async function copyTree(
   from: string,
@@ -99,7 +99,7 @@ export async function copyTree(
 
 const atOnce = 4;
 
-/** Runs `work` on a few items at a time; the first failure ends it after those under way. */
+/** Runs `work` on a few items at a time. After a failure, no more items are started, and those under way complete. */
 export async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   const failures: unknown[] = [];

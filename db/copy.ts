@@ -1,4 +1,4 @@
-/** Writes rows in bulk by binary COPY, without text for numbers and addresses. */
+/** Writes rows in bulk by binary COPY, without converting numbers and addresses to text. */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -7,13 +7,13 @@ import { from as copyFrom, to as copyTo } from "pg-copy-streams";
 import { DatabaseError } from "#core/errors";
 
 const flushBytes = 262_144;
-/** Grows with the data, since most copies within a results transaction are short. */
+/** The buffer grows with the data, since most copies within a transaction of results are short. */
 const leastBytes = 32_768;
 const postgresEpochMs = Date.UTC(2000, 0, 1);
 
 /**
- * Copies what `write` produces into the table's columns. Throws the server's refusal or what `write` threw; then
- * nothing is written.
+ * Copies what `write` produces into the table's columns. Throws the server's refusal or what `write` threw. Nothing is
+ * written in either case.
  */
 export async function writeCopy(
   client: PoolClient,
@@ -36,7 +36,7 @@ export async function writeCopy(
   await done;
 }
 
-/** For each row call `row`, then one method per column in order; call `flush` when `isFull`. */
+/** For each row, call `row` and then one method per column in order. Call `flush` when `isFull`. */
 export class CopyWriter {
   readonly #stream: Writable;
   readonly #columns: number;
@@ -94,7 +94,7 @@ export class CopyWriter {
     this.#bytes[this.#length++] = value ? 1 : 0;
   }
 
-  /** Writes a timestamptz in milliseconds; Postgres counts microseconds from the year 2000. */
+  /** Writes a timestamptz from milliseconds. Postgres counts microseconds from the year 2000. */
   timestamp(at: Date): void {
     const microseconds = BigInt(at.getTime() - postgresEpochMs) * 1000n;
     this.int64(Number(microseconds >> 32n), Number(microseconds & 0xffff_ffffn));
@@ -107,7 +107,7 @@ export class CopyWriter {
     this.#length += 4 + written;
   }
 
-  /** Takes an address of `count` words (1 or 4) from `words`, starting at `start`. */
+  /** Writes the address of `count` words (1 or 4) in `words` from `start` on. */
   inet(words: Uint32Array, start: number, count: number): void {
     this.#makeRoom(8 + 4 * count);
     const bytes = this.#bytes;
@@ -162,27 +162,27 @@ export class CopyWriter {
 }
 
 /**
- * PostgreSQL's binary COPY format (documentation of COPY, "Binary Format"), shared by reading and writing. Columns are
- * int2, int4, int8, float4, float8 and bytea (reading only), boolean, text, timestamptz (writing only) and inet. An
- * inet is one 32-bit word (IPv4) or four (IPv6), always a whole address without a prefix length.
+ * PostgreSQL's binary COPY format (documentation of COPY, "Binary Format"), for reading and writing. Columns are int2,
+ * int4, int8, float4, float8, bytea (reading only), boolean, text, timestamptz (writing only) and inet. An inet is one
+ * 32-bit word (IPv4) or four (IPv6), always a whole address without a prefix length.
  */
 
 const copySignature = Buffer.from("PGCOPY\n\xff\r\n\0", "latin1");
 
 const inetFamily = { 4: 2, 6: 3 } as const;
 
-// Reads rows in bulk by binary COPY, without text for numbers and addresses.
+// Reads rows in bulk by binary COPY, without converting numbers and addresses from text.
 
 const headerBytes = copySignature.length + 8;
 
-/** Our rows have at most a few KB; more means that the stream is out of step. */
+/** Rows have at most a few KB, so a longer field means that the reader lost its place in the stream. */
 const maxFieldBytes = 2 ** 26;
 
-/** A row, valid only during the call that receives it. Columns count from 0. */
+/** A row, valid only during the call that receives it. Columns are counted from 0. */
 export interface CopiedRow {
   isNull(column: number): boolean;
   int32(column: number): number;
-  /** One half of a bigint, or of several in a bytea, as a signed 32-bit number; the higher half comes first. */
+  /** Half of a bigint, or of one of several in a bytea, as a signed 32-bit number. The higher half comes first. */
   half(column: number, index: number): number;
   byteLength(column: number): number;
   float32(column: number): number;
@@ -207,7 +207,7 @@ export async function readCopy(
   const reader = new RowReader(onRow);
   let failure: unknown = null;
   for await (const chunk of stream) {
-    // After a failure the rest is read and dropped, since the connection is usable again only after COPY ends.
+    // After a failure the rest is read and dropped, since the connection can be used again only after COPY ends.
     if (failure !== null) continue;
     try {
       reader.push(chunk as Buffer);
@@ -295,7 +295,7 @@ class RowReader implements CopiedRow {
     return headerBytes + this.#bytes.readUInt32BE(copySignature.length + 4);
   }
 
-  /** Returns where the next row starts, or the same position when this one is incomplete or the stream ends. */
+  /** Returns where the next row starts. Returns `start` when this row is incomplete or the stream ends. */
   #row(start: number): number {
     const bytes = this.#bytes;
     if (!this.#sawHeader || this.#sawEnd || start + 2 > bytes.length) return start;

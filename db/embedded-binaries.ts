@@ -36,8 +36,8 @@ export interface PostgresPrograms {
 }
 
 /**
- * Returns programs proven to run under the account. `packaged` has bin, lib and share. Throws DatabaseError when this
- * platform has none.
+ * Returns programs proven to run under the account. `packaged` is the package's folder with bin, lib and share. Throws
+ * DatabaseError when this platform has none.
  */
 export async function findPrograms(
   home: string,
@@ -68,7 +68,7 @@ function packagedFolder(): string {
 }
 
 /**
- * Creates the symbolic links that an npm package cannot contain. If the folder is not writable, `programsIn` reports
+ * Creates the symbolic links that an npm package cannot contain. When the folder is not writable, `programsIn` reports
  * the failure.
  */
 function makeLinks(folder: string): void {
@@ -97,7 +97,7 @@ async function programsIn(folder: string, account: ServerAccount): Promise<Postg
   return { initdb, pgCtl, postgres, majorVersion: Number(/\) (\d+)/.exec(output)?.[1]) };
 }
 
-/** Copies the programs to `<home>/postgres-binaries-<version>`, readable by all, if missing. */
+/** Copies the programs to `<home>/postgres-binaries-<version>`, readable by everybody, unless they are there. */
 function copyInto(home: string, packaged: string): string {
   const manifest = JSON.parse(readFileSync(join(packaged, "..", "package.json"), "utf8")) as {
     version: string;
@@ -134,10 +134,10 @@ function openToAll(folder: string): void {
 
 const deadlineMs = 180_000;
 
-/** Passes nothing of the caller's environment (PGDATA, PGPORT) and starts in a folder that every account can reach. */
+/** Passes none of the caller's environment (PGDATA, PGPORT) and starts in a folder that every account can reach. */
 export const programEnvironment = { cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } } as const;
 
-/** Resolves with exit code and output; a program that cannot start has exit code -1 and the reason as output. */
+/** Resolves with exit code and output. For a program that cannot start, these are -1 and the reason. */
 export async function runProgram(
   program: string,
   options: readonly string[],
@@ -155,14 +155,14 @@ export async function runProgram(
         resolve({ exitCode, output: printed === "" && error !== null ? error.message : printed });
       },
     );
-    // A program that ended without reading its input is judged by its exit code.
+    // Whether a program that ended without reading its input succeeded is decided by its exit code.
     child.stdin?.on("error", () => {});
     child.stdin?.end(input);
   });
 }
 
 /**
- * Runs a POSIX shell script as the account, with `args` as $1, $2 and so on. Folders that the account can write are
+ * Runs a POSIX shell script as the account, with `args` as $1, $2 and so on. Folders in which the account can write are
  * only changed this way, because root would follow links that the account planted. Throws a DatabaseError.
  */
 export async function asAccount(
@@ -175,15 +175,15 @@ export async function asAccount(
   if (run.exitCode !== 0) throw new DatabaseError(`${args[0]} cannot be changed: ${run.output}`);
 }
 
-// Chooses the account of the embedded Postgres, which refuses to run as root, and checks that it reaches a folder. As
-// root it runs under a uid that owns nothing else, without creating a user.
+// Chooses the account of the embedded Postgres and checks that it can reach a folder. Postgres refuses to run as root,
+// so root starts it under a uid that owns nothing else, without creating a user.
 
-/** The uid and gid to switch to; null runs the server as the user who starts it. */
+/** The uid and gid to switch to. `null` runs the server as the user who starts it. */
 export type ServerAccount = { readonly uid: number; readonly gid: number } | null;
 
 /**
- * nobody, daemon and bin also run other programs. An older version gave data folders to them, and a user namespace that
- * maps only some ids may have no other.
+ * The accounts nobody, daemon and bin also run other programs. An older version gave data folders to them, and a user
+ * namespace that maps only a few ids may have no others.
  */
 const sharedIds: readonly number[] = [65534, 1, 2];
 
@@ -191,7 +191,8 @@ const sharedIds: readonly number[] = [65534, 1, 2];
 const [firstOwnId, ownIds] = [60_600, 500];
 
 /**
- * Whether a data folder of that owner must be copied for a separate account: others run under it, or Postgres may not.
+ * Whether a data folder with that owner must be copied for a separate account, because other programs use the owner's
+ * account or because Postgres may not run as root.
  */
 export const isForeignId = (id: number) => id === 0 || sharedIds.includes(id);
 
@@ -203,7 +204,7 @@ const nameOf = (id: number, file: "/etc/passwd" | "/etc/group"): string | null =
 
 const readIfThere = (file: string): string => (existsSync(file) ? readFileSync(file, "utf8") : "");
 
-/** Finds an id without account or processes: the one that the home is open to, or one derived from the home. */
+/** Finds an id without an account or processes: the one for which the home is open, or one derived from the home. */
 function ownIdOf(home: string): number | undefined {
   const { gid = 0 } = statSync(home, { throwIfNoEntry: false }) ?? {};
   if (gid >= firstOwnId && gid < firstOwnId + ownIds) return gid;
@@ -219,8 +220,8 @@ function ownIdOf(home: string): number | undefined {
 }
 
 /**
- * Creates the folder `data` in `closed`, a new folder that only root may enter, for the account of that home's server.
- * Null means that the server runs as the user who starts it.
+ * Creates the folder `data` in `closed`, a new folder that only root may enter, for the account of the home's server.
+ * Returns null when the server runs as the user who starts it.
  */
 export function makeDataFolder(closed: string, home: string): ServerAccount {
   mkdirSync(closed, { mode: 0o700 });
@@ -232,7 +233,7 @@ export function makeDataFolder(closed: string, home: string): ServerAccount {
       chownSync(folder, id, id);
       return { uid: id, gid: id };
     } catch {
-      // The root of a user namespace may lack some ids.
+      // The root of a user namespace may lack some of the ids.
     }
   }
   throw new DatabaseError(
@@ -241,10 +242,10 @@ export function makeDataFolder(closed: string, home: string): ServerAccount {
 }
 
 /**
- * Runs initdb for the folder `data` in `closed`; returns an empty string on success. Postgres' programs need a name for
+ * Runs initdb for the folder `data` in `closed`. Returns an empty string on success. Postgres' programs need a name for
  * their uid, which ours lacks. In a user namespace without a map (user_namespaces(7)) every uid reads as the overflow
  * uid, which is nobody's, while the kernel and files keep the real one. Where namespaces are forbidden, initdb runs as
- * nobody with the account's own group: only that group can enter `closed`, and other processes of nobody can neither
+ * nobody with the account's own group. Only that group can enter `closed`, and other processes of nobody can neither
  * enter it nor trace initdb (ptrace(2) compares both ids).
  */
 export async function runInitdb(
@@ -267,7 +268,7 @@ export async function runInitdb(
     if (tried.exitCode === 0) return await run("unshare", ["--user", initdb], account);
     const named = { uid: sharedIds[0]!, gid: account.gid };
     chownSync(folder, named.uid, named.gid);
-    // Named shared memory would be open to everyone with that uid. The server has another uid and may use it.
+    // Named shared memory would be open to everybody with that uid. The server has another uid, so it may use it.
     const said = await run(initdb, ["-c", "dynamic_shared_memory_type=mmap"], named);
     if (said === "") appendFileSync(join(folder, "postgresql.conf"), "dynamic_shared_memory_type = posix\n");
     return said;
@@ -278,8 +279,8 @@ export async function runInitdb(
 }
 
 /**
- * Gives a folder with its content to the account. Call only where nobody else can enter, since on a path that others
- * can change it would give away a link's target.
+ * Gives a folder and its content to the account. Call only where nobody else can enter: on a path that others can
+ * change, it would give away the target of a link.
  */
 export function giveAll(folder: string, account: ServerAccount): void {
   if (account === null) return;
@@ -289,8 +290,8 @@ export function giveAll(folder: string, account: ServerAccount): void {
 }
 
 /**
- * Removes a folder as its owner if that is not us: root could be led elsewhere by a link that the owner swaps in
- * meanwhile. Its parent folder is ours.
+ * Removes a folder as its owner if that is another user, because the owner could meanwhile plant a link that leads root
+ * elsewhere. Its parent folder is ours.
  */
 export async function removeAsOwner(folder: string): Promise<void> {
   const found = lstatSync(folder, { throwIfNoEntry: false });
@@ -300,7 +301,7 @@ export async function removeAsOwner(folder: string): Promise<void> {
     return;
   }
   await runProgram("rm", ["-rf", "--", folder], { uid: found.uid, gid: found.gid });
-  // The owner may not remove the folder itself from ours, nor enter one that is closed to others.
+  // The owner may not remove the folder itself from our parent folder, and cannot enter one that is closed to others.
   if ((statSync(dirname(folder)).mode & 0o077) === 0) rmSync(folder, { recursive: true, force: true });
   else if (existsSync(folder)) rmdirSync(folder);
 }
@@ -319,7 +320,7 @@ export function accountOf(dataFolder: string): ServerAccount {
 }
 
 /**
- * Returns the first folder on the way to `path` (inclusive) whose entries others than root may exchange, or null. A
+ * Returns the first folder on the way to `path` (inclusive) whose entries users other than root may replace, or null. A
  * link there could redirect what root creates, gives away or removes below it.
  */
 export function firstExchangeable(path: string): string | null {
@@ -332,7 +333,7 @@ export function firstExchangeable(path: string): string | null {
   return uid !== 0 || (others && !isSticky) ? path : null;
 }
 
-/** Returns the first folder on the way to `path` (inclusive) that the account may not pass, or null. */
+/** Returns the first folder on the way to `path` (inclusive) that the account may not enter, or null. */
 export function firstClosedFolder(path: string, account: ServerAccount): string | null {
   if (account === null) return null;
   const parent = dirname(path);

@@ -1,6 +1,6 @@
 /**
- * Manages the embedded server's files: the data folder <home>/postgres, its settings, and the socket's folder. Two
- * processes may do this at once, so new files are built aside and renamed into place.
+ * Manages the embedded server's files: the data folder <home>/postgres, its settings, and the socket's folder. Several
+ * processes may do this at once, so new files are written under another name and renamed into place.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -44,7 +44,8 @@ import {
 import { wordsOf } from "./server-database.ts";
 
 /**
- * The server's superuser and its only database. Whoever can reach the socket's folder (mode 0700) needs no password.
+ * The name of the server's superuser and of its only database. It has no password: access to the socket's folder (mode
+ * 0700) suffices.
  */
 export const embeddedName = "nearcrawl";
 
@@ -59,7 +60,7 @@ export function dataFolderOf(home: string): string {
   return join(home, "postgres");
 }
 
-/** Returns the home whose embedded server uses this data folder, or null for another server's. */
+/** Returns the home whose embedded server uses this data folder, or null when the folder belongs to another server. */
 export function homeOf(dataFolder: string): string | null {
   return existsSync(join(dataFolder, "nearcrawl.conf")) ? dirname(dataFolder) : null;
 }
@@ -68,11 +69,11 @@ export function logFileOf(home: string): string {
   return join(dataFolderOf(home), "server.log");
 }
 
-/** Records in a restored data folder which backup it came from, and when. It is not backed up itself. */
+/** Records which backup a restored data folder came from, and when. Backups leave this file out. */
 export const restoredFileOf = (dataFolder: string): string => join(dataFolder, "restored-from.json");
 
 // A restore moves one data folder aside and another into its place. A mark exists from before the first rename until
-// after the second, so whoever starts the server in between completes the restore instead of creating an empty
+// after the second, so a process that starts the server in between completes the restore instead of creating an empty
 // database.
 
 const swapFileOf = (home: string) => join(home, "restore-swap.json");
@@ -109,11 +110,11 @@ export function finishSwap(home: string): void {
   rmSync(file, { force: true });
 }
 
-/** A restore has moved the data folder aside and not replaced it yet. */
+/** True while a restore has moved the data folder aside and not replaced it yet. */
 export const isBetweenFolders = (home: string): boolean =>
   existsSync(swapFileOf(home)) && !hasEntries(dataFolderOf(home));
 
-/** Returns whether the home never had an embedded database; false when it is not readable. */
+/** Returns whether the home never had an embedded database. Returns false when the home is not readable. */
 export function neverHadDatabase(home: string): boolean {
   try {
     const folder = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
@@ -124,8 +125,8 @@ export function neverHadDatabase(home: string): boolean {
 }
 
 /**
- * Returns why nothing starts in a home that lost its data folder, and the command to type; null when the folder exists
- * or never did.
+ * Returns why no server starts in a home that lost its data folder and the command to type, or null when the folder
+ * exists or never did.
  */
 export function lostDataFolder(home: string): string | null {
   try {
@@ -136,14 +137,14 @@ export function lostDataFolder(home: string): string | null {
   }
 }
 
-/** Returns why the coordinator could not start its embedded server, as far as visible without starting it, or null. */
+/** Returns why the coordinator could not start its embedded server, as far as can be seen without starting it, or null. */
 export function embeddedFault(home: string): string | null {
   const lost = lostDataFolder(home);
   if (lost !== null || process.getuid?.() !== 0 || !existsSync(home)) return lost;
   try {
     const { uid } = lstatSync(dataFolderOf(home), { throwIfNoEntry: false }) ?? { uid: 0 };
     refuseExchangeable(home);
-    // The home itself may be opened to the account at the start.
+    // When the server starts, the home itself may be opened to the account.
     refuseClosed(
       isOpenable(home) ? dirname(home) : home,
       isForeignId(uid) ? unknownAccount : { uid, gid: uid },
@@ -154,17 +155,17 @@ export function embeddedFault(home: string): string | null {
   }
 }
 
-/** An account still to be chosen has at least everybody's rights. */
+/** An account that is not chosen yet has at least everybody's rights. */
 const unknownAccount = { uid: -1, gid: -1 };
 
 export interface PrepareOptions {
-  /** Creates an empty database although the home had one before. */
+  /** If true, creates an empty database although the home had one before. */
   readonly anew?: boolean | undefined;
-  /** The original of a folder from an older version was kept there. */
+  /** Called with the folder that keeps the original of a data folder from an older version. */
   readonly onKeptAside?: ((folder: string) => void) | undefined;
 }
 
-/** Returns a data folder that this build can run, created if there never was one, with fresh settings. */
+/** Returns a data folder that this build can run, with fresh settings. Creates it if there never was one. */
 export async function prepareCluster(home: string, options: PrepareOptions = {}): Promise<Cluster> {
   try {
     const dataFolder = dataFolderOf(home);
@@ -188,7 +189,7 @@ export async function prepareCluster(home: string, options: PrepareOptions = {})
   }
 }
 
-/** Root creates, gives away and removes folders only where nobody else can redirect it. */
+/** Root creates, gives away and removes folders only on paths that nobody else can redirect. */
 export function refuseExchangeable(home: string): void {
   if (process.getuid?.() !== 0) return;
   const folder = firstExchangeable(home);
@@ -213,7 +214,7 @@ export function systemIdentifierOf(dataFolder: string): string | null {
   }
 }
 
-/** Resolves the home, or creates it so that the server's account may pass (0711) whatever the umask. */
+/** Returns the home's real path, or creates it so that the server's account may pass (0711) whatever the umask. */
 export function makeHome(folder: string): string {
   try {
     const made = mkdirSync(resolve(folder), { recursive: true }) !== undefined;
@@ -225,8 +226,8 @@ export function makeHome(folder: string): string {
 }
 
 /**
- * Lets the server's account into the home, or names the closed folder that is not ours to change. A home closed to
- * everybody (mktemp -d) is opened for passing to that account's group only.
+ * Lets the server's account pass through the home, or names the closed folder that is not ours to change. A home closed
+ * to everybody (mktemp -d) is opened only to that account's group.
  */
 export function passable(home: string, account: ServerAccount): void {
   if (account === null) return;
@@ -237,7 +238,7 @@ export function passable(home: string, account: ServerAccount): void {
   refuseClosed(home, account);
 }
 
-/** Root owns it, and its group admits nobody else. */
+/** True when root owns the home and its group admits nobody else. */
 function isOpenable(home: string): boolean {
   const { uid, gid, mode } = statSync(home);
   return uid === 0 && (gid === 0 || (mode & 0o070) === 0 || ((mode & 0o070) === 0o010 && isForeignId(gid)));
@@ -252,7 +253,7 @@ function refuseClosed(home: string, account: NonNullable<ServerAccount>): void {
   );
 }
 
-/** Checks the process in the pid file, which a killed server leaves behind. */
+/** Checks that the process in the pid file lives, because a killed server leaves the file behind. */
 function isServed(dataFolder: string): boolean {
   const file = join(dataFolder, "postmaster.pid");
   if (!existsSync(file)) return false;
@@ -264,7 +265,7 @@ function hasEntries(folder: string): boolean {
   return existsSync(folder) && readdirSync(folder).length > 0;
 }
 
-/** The folder's name contains its owner's process id, so that `removeAbandoned` removes it after a kill. */
+/** The name contains the process id of the folder's creator, so that `removeAbandoned` removes it if that is killed. */
 const unfinishedIn = (home: string) =>
   `${dataFolderOf(home)}.new-${process.pid}-${randomBytes(4).toString("hex")}`;
 
@@ -292,7 +293,7 @@ async function createCluster(home: string, dataFolder: string, isAnew: boolean):
       throw new DatabaseError(`initdb failed in ${dataFolder}: ${said}`);
     }
   } catch (error) {
-    // Another process was faster, and may have closed the home to everyone but its server.
+    // Another process created the folder first, and may have closed the home to everyone but its server.
     if (!hasEntries(dataFolder)) throw error;
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
@@ -310,14 +311,14 @@ async function removeAbandoned(home: string): Promise<void> {
   }
 }
 
-/** These files belong to the running server or are recreated at each start. */
+/** Files that belong to the running server or are recreated at each start. */
 const isOfServer = (name: string) => /^(postmaster\.(pid|opts)|socket|nearcrawl\.conf\.new-.*)$/.test(name);
 
 /**
- * Whoever runs under a data folder's account can read its files and act as the server's superuser. So a folder that an
- * older version gave to nobody, or that belongs to root, is copied for a separate account, and the original is kept
- * where only root can enter. Giving it away as it is would include files that processes of nobody hold open. Where no
- * separate id is possible (the root of a user namespace may lack it) the folder stays.
+ * Any process under a data folder's account can read its files and act as the server's superuser. A folder that an
+ * older version gave to nobody, or that belongs to root, is therefore copied for a separate account, and the original
+ * is kept where only root can enter. Handing over the folder itself would include files that processes of nobody hold
+ * open. The folder stays where no separate id is possible, because the root of a user namespace lacks it.
  */
 async function copyForOwnAccount(
   home: string,
@@ -335,7 +336,7 @@ async function copyForOwnAccount(
     const made = join(unfinished, "data");
     await copyTree(dataFolder, made, uid, isOfServer);
     giveAll(made, account);
-    // Another process may have been faster.
+    // Another process may have replaced the folder first.
     if (lstatSync(dataFolder).ino !== ino) return;
     const aside = `${dataFolder}.before-${stampAt(new Date())}`;
     mkdirSync(aside, { mode: 0o700 });
@@ -353,7 +354,7 @@ async function copyForOwnAccount(
   }
 }
 
-/** Without these no server starts, so nothing is touched. */
+/** No server starts without these, so the folder is not changed when one is missing. */
 const parts = ["PG_VERSION", "base", "global/pg_control", "pg_wal", "pg_xact"];
 
 function checkWhole(dataFolder: string, home: string): void {
@@ -380,8 +381,8 @@ function checkVersion(dataFolder: string, programs: PostgresPrograms): void {
 }
 
 /**
- * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), of which its file name takes 14. For a deeper
- * home the socket goes to a folder in /tmp named after home and account.
+ * A socket's path may have 103 bytes (sun_path of macOS; Linux has 107), of which the file name takes 14. If the home's
+ * path is longer, the socket goes to a folder in /tmp named after home and account.
  */
 function socketFolderOf(home: string, account: ServerAccount): string {
   const beside = join(dataFolderOf(home), "socket");
@@ -414,28 +415,28 @@ async function writeFiles(home: string, account: ServerAccount): Promise<void> {
   checkSocketFolder(socketFolder, account);
 }
 
-/** Settings for a small machine. Durability stays on: an acknowledged result survives a power cut. */
+/** Settings for a small machine. Durability stays on, so that an acknowledged result survives a power cut. */
 function settingsText(dataFolder: string, socketFolder: string): string {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: "",
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: "0700",
     port: "5432",
-    // A coordinator holds some twenty connections, a command a few.
+    // A coordinator holds some twenty connections and a command a few.
     max_connections: "200",
     shared_buffers: `${sharedMegabytes()}MB`,
     work_mem: "8MB",
     fsync: "on",
     synchronous_commit: "on",
-    // Allows online backups and standbys (test/bench/results/backup.md has the cost).
+    // Allows online backups and standbys (test/bench/results/backup.md shows the cost).
     wal_level: "replica",
     max_wal_senders: "8",
     max_replication_slots: "8",
-    // Covers a standby without a slot that was briefly away.
+    // Enough for a standby without a slot that was briefly disconnected.
     wal_keep_size: "512MB",
-    // A stalled backup or lost standby loses its log before the log fills the disk.
+    // A stalled backup or lost standby loses its log before that log fills the disk.
     max_slot_wal_keep_size: `${slotMegabytes(freeBytesAt(dataFolder))}MB`,
-    // The first change of a page after each checkpoint writes the whole page, so checkpoints are rare and scheduled.
+    // The first change of a page after each checkpoint logs the whole page, so checkpoints are rare and scheduled.
     max_wal_size: "4GB",
     checkpoint_timeout: "15min",
     random_page_cost: "1.1",
@@ -450,20 +451,20 @@ function settingsText(dataFolder: string, socketFolder: string): string {
 
 const gigabyteInMegabytes = 1024;
 
-/** A slot may retain log up to a quarter of the free disk, between 1 and 16 GB. */
+/** Lets a slot retain log up to a quarter of the free disk, within 1 and 16 GB. */
 export function slotMegabytes(freeBytes: number): number {
   const quarter = Math.floor(freeBytes / 4 / megabyte);
   return Math.max(gigabyteInMegabytes, Math.min(16 * gigabyteInMegabytes, quarter));
 }
 
-// Sizes the embedded Postgres' page cache by the memory of the machine or container.
+// Sizes the embedded Postgres' page cache according to the memory of the machine or container.
 
 const megabyte = 2 ** 20;
 
-/** Postgres' own default, which runs anywhere. */
+/** Postgres' own default, which works everywhere. */
 const leastMegabytes = 128;
 
-/** Beyond this, the operating system's cache is as good. */
+/** For more than this, the operating system's cache is as good. */
 const mostMegabytes = 1024;
 
 /** Returns an eighth of the memory, for shared_buffers. */
@@ -471,7 +472,7 @@ export function sharedMegabytes(memoryBytes: number = memoryOfMachine()): number
   return Math.max(leastMegabytes, Math.min(mostMegabytes, Math.floor(memoryBytes / 8 / megabyte)));
 }
 
-/** A container's limit (cgroups), or 0 or an impossibly large number without one. */
+/** A container's limit (cgroups). 0 or an impossibly large number means that there is none. */
 function memoryOfMachine(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();

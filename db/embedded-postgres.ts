@@ -1,11 +1,11 @@
 /**
- * Starts the embedded Postgres of a home, or attaches to the one that runs, and stops it.
+ * Starts the embedded Postgres of a home, or attaches to the one that is running, and stops it.
  *
  *   silent ──start──► busy (recovering) ──► without the database ──create──► ready
  *
- * Every step may be done by several processes at once, and any of them may be killed in between: each
- * looks at what is there, does the next step, and looks again. Postgres itself sees to it that one server
- * at most runs on a data folder. The server is a daemon: it outlives us, and the next start attaches.
+ * Several processes may do any step at once, and any of them may be killed in between: each checks the state, does the
+ * next step, and checks again. Postgres itself ensures that at most one server runs on a data folder. The server is a
+ * daemon: it outlives us, and the next start attaches to it.
  */
 
 import { execFile, spawn } from "node:child_process";
@@ -53,24 +53,24 @@ export interface EmbeddedServer {
   readonly started: boolean;
 }
 
-/** Names connections that only check whether the server answers; they end at once and do not count as users. */
+/** Names connections that only check whether the server answers. They end immediately and do not count as users. */
 export const passingVisitor = "nearcrawl looks";
 
-/** Recovery after a crash takes time, but nobody waits longer than this. */
+/** Recovery after a crash takes time, but no command waits for it longer than this. */
 const startDeadlineMs = 120_000;
 
 const lookAgainMs = 50;
 
-/** A starting server writes its process id to its file sooner than this. */
+/** A starting server writes its process id into the file within this time. */
 const pidFileFilledMs = 500;
 
 interface StartOptions extends PrepareOptions {
-  /** Replaying a backup's log may take longer than after a crash. */
+  /** Default: the limit for recovery after a crash. Replaying a backup's log may take longer. */
   readonly withinMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Returns the home's server, started if necessary. Throws DatabaseError with the end of the server's log. */
+/** Returns the home's server after starting it if necessary. Throws DatabaseError with the end of the server's log. */
 export async function startEmbeddedPostgres(
   homeFolder: string,
   { withinMs = startDeadlineMs, signal, ...preparing }: StartOptions = {},
@@ -96,7 +96,7 @@ export async function startEmbeddedPostgres(
   );
 }
 
-/** Stops the home's server despite open connections; false when none was running. */
+/** Stops the home's server despite open connections. Returns false when none was running. */
 export async function stopEmbeddedPostgres(homeFolder: string): Promise<boolean> {
   if (!existsSync(homeFolder)) return false;
   const home = realpathSync(homeFolder);
@@ -149,8 +149,9 @@ function stateOf(error: unknown, socketFolder: string): ServerState {
 }
 
 /**
- * A startup process without disk space for its log ends, and the postmaster (of Postgres 18) may miss that and answer
- * "not yet accepting connections" forever. Such a server is ended as by a power cut, and the next start recovers it.
+ * A startup process that ends for lack of disk space for its log may go unnoticed by the postmaster (of Postgres 18),
+ * which then answers "not yet accepting connections" forever. Such a server is ended as by a power cut, and the next
+ * start recovers it.
  */
 export class RecoveryWatch {
   readonly #home: string;
@@ -175,27 +176,27 @@ export class RecoveryWatch {
     this.#lookedAtMs = nowMs;
     const pid = readPidFile(this.#home)?.pid;
     if (pid === undefined || !serverIsAlive(this.#home)) return;
-    // Checks twice, because the process may have just ended its work.
+    // Checks twice, because the process may have just finished its work.
     const wasAlone = this.#isAlone;
     this.#isAlone = !(await recovers(pid));
     if (!wasAlone || !this.#isAlone) return;
     try {
       process.kill(pid, "SIGQUIT");
     } catch {
-      // It has just ended or belongs to somebody else, which the next check shows.
+      // The process has just ended or belongs to another user. The next check shows which.
     }
   }
 }
 
 const recoveryLookMs = 1000;
 
-/** Whether the postmaster has a startup process, which replays the log. Assumes so where it cannot be determined. */
+/** Whether the postmaster has a startup process, which replays the log. Returns true where this cannot be determined. */
 export async function recovers(postmasterPid: number): Promise<boolean> {
   const commands = await commandsOfChildren(postmasterPid);
   return commands === null || commands.some((command) => /^postgres:.* startup\b/.test(command));
 }
 
-/** Uses /proc, since small containers lack ps, and ps elsewhere. */
+/** Uses /proc, since small containers lack ps. Where there is no /proc, uses ps. */
 async function commandsOfChildren(pid: number): Promise<readonly string[] | null> {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
@@ -208,9 +209,9 @@ async function commandsOfChildren(pid: number): Promise<readonly string[] | null
 }
 
 /**
- * Starts the server and waits until it answers; returns "" or the reason when another check makes sense. It does not
- * use `pg_ctl start`, which passes paths to a shell in double quotes and so breaks on `$` or quotes. Detached (setsid),
- * so that it outlives us.
+ * Starts the server and waits until it answers. Returns "" or the reason when another check makes sense. Does not use
+ * `pg_ctl start`, which passes paths to a shell in double quotes and so breaks on `$` or quotes. The server is detached
+ * (setsid), so that it outlives us.
  */
 async function start(
   { dataFolder, logFile, account, programs }: Cluster,
@@ -221,7 +222,7 @@ async function start(
   removeForeignPidFile(home);
   await endOrphans(dataFolder);
   const before = lstatSync(logFile).size;
-  // The account opens its log by itself, and the shell becomes the server.
+  // The account opens its log itself, and the shell then becomes the server (exec).
   const server = spawn(
     "/bin/sh",
     ["-c", 'exec "$1" -D "$2" >>"$3" 2>&1', "sh", programs.postgres, dataFolder, logFile],
@@ -243,7 +244,7 @@ async function start(
   over.abort();
   if (ended === "") return "";
   const said = `${ended}: ${await logSince(home, before)}`;
-  // Another process was faster, whatever its server has logged since.
+  // Another process started its server first, whatever that has logged since.
   if (serverIsAlive(home) && readPidFile(home)?.pid !== server.pid) return said;
   await refuseEmptyLock(said, dataFolder);
   if (passingFailure.test(said) && !lastingFailure.test(said)) return said;
@@ -251,8 +252,8 @@ async function start(
 }
 
 /**
- * A lock file that a full disk or power cut left empty names no process. Postgres would forever take it for that of a
- * starting server, which normally fills it within milliseconds.
+ * A lock file that a full disk or power cut left empty names no process. Postgres would forever take it for the file of
+ * a starting server, which normally fills it within milliseconds.
  */
 async function refuseEmptyLock(said: string, dataFolder: string): Promise<void> {
   const [, name] = emptyLock.exec(said) ?? [];
@@ -300,7 +301,7 @@ async function createDatabase(socketFolder: string): Promise<void> {
   }
 }
 
-/** States every part, so that PGPORT or PGSSLMODE in the environment cannot select another server. */
+/** Names every part, so that PGPORT or PGSSLMODE in the environment cannot select another server. */
 function socketUrl(socketFolder: string, database: string): string {
   const host = encodeURIComponent(socketFolder);
   return `postgresql:///${database}?host=${host}&port=5432&user=${embeddedName}&sslmode=disable`;
@@ -309,7 +310,7 @@ function socketUrl(socketFolder: string, database: string): string {
 export async function logSince(home: string, bytes: number): Promise<string> {
   const file = logFileOf(home);
   if (!existsSync(file)) return "";
-  // Others see what root reads here, so links are not followed.
+  // Others are shown what root reads here, so links are not followed.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const { size, uid } = await handle.stat();
@@ -322,10 +323,10 @@ export async function logSince(home: string, bytes: number): Promise<string> {
   }
 }
 
-// postmaster.pid names the process that serves the data folder and its socket. A clean stop removes it; a crash leaves
-// it behind.
+// postmaster.pid names the process that serves the data folder and its socket. A clean stop removes the file, while a
+// crash leaves it behind.
 
-/** Returns null without the file. The socket's folder is missing while the server is starting. */
+/** Returns null if there is no file. `socketFolder` is missing while the server is starting. */
 export function readPidFile(home: string): { pid: number; socketFolder: string | undefined } | null {
   try {
     const lines = readFileSync(pidFileOf(home), "utf8").split("\n");
@@ -338,13 +339,13 @@ export function readPidFile(home: string): { pid: number; socketFolder: string |
   }
 }
 
-/** True when the process in the pid file lives and is this folder's server. */
+/** True when the process in the pid file is alive and is this folder's server. */
 export function serverIsAlive(home: string): boolean {
   const pid = readPidFile(home)?.pid;
   return pid !== undefined && isRunning(pid) && serves(pid, dataFolderOf(home));
 }
 
-/** Returns null when no server runs. Asks and starts nothing. */
+/** Returns null when no server is running. Neither contacts nor starts a server. */
 export function runningServerUrl(homeFolder: string): string | null {
   if (!existsSync(homeFolder)) return null;
   const home = realpathSync(homeFolder);
@@ -358,20 +359,20 @@ export function serverCrashed(home: string): boolean {
 }
 
 /**
- * Postgres takes any live process of its account for a running server and refuses to start. Process ids are reused,
- * quickly in containers. Call when the socket is silent.
+ * Postgres takes any live process of its account with that id for a running server and refuses to start. Process ids
+ * are reused, quickly in containers. Call only when the socket does not answer.
  */
 function removeForeignPidFile(home: string): void {
   const pid = readPidFile(home)?.pid;
   if (pid !== undefined && isRunning(pid) && !serverIsAlive(home)) rmSync(pidFileOf(home), { force: true });
 }
 
-/** Longer than a server takes that saves nothing any more. */
+/** A server that no longer saves anything ends within this time. */
 const orphanMs = 10_000;
 
 /**
- * A server whose data folder was removed runs for up to a minute, until it checks its lock file. At its end it removes
- * its socket by path, which is by then that of the starting server.
+ * A server whose data folder was removed runs for up to a minute, until it checks its lock file. When it ends it
+ * removes its socket by path, and by that time the path may belong to the server being started.
  */
 async function endOrphans(dataFolder: string): Promise<void> {
   for (const name of existsSync("/proc") ? readdirSync("/proc") : []) {
@@ -388,7 +389,7 @@ async function endOrphans(dataFolder: string): Promise<void> {
   }
 }
 
-/** A server's command line names its data folder. Without /proc, any live process counts as the server. */
+/** A server's command line names its data folder. Where there is no /proc, any live process counts as the server. */
 function serves(pid: number, dataFolder: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").includes(dataFolder);

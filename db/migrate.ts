@@ -20,8 +20,8 @@ import {
 import { type Database, wordsOf } from "./server-database.ts";
 
 /**
- * How often a migration is retried after a deadlock with readers of its tables: Postgres ends one of the two
- * transactions, and nothing of the migration remains.
+ * How often a migration is retried after a deadlock with readers of its tables. Postgres ends one of the two
+ * transactions, and a migration that was ended leaves nothing behind.
  */
 const mostAttempts = 5;
 const deadlockDetected = "40P01";
@@ -31,8 +31,8 @@ interface MigrateOptions {
 }
 
 /**
- * Creates the schema if necessary, runs what it lacks and returns the names. Throws a DatabaseError, with nothing
- * touched, when the schema is not this program's or coordinators must stop first.
+ * Creates the schema if necessary, runs the migrations that it lacks and returns their names. Throws a DatabaseError,
+ * without changing anything, when the schema is not this program's or coordinators must stop first.
  */
 export async function migrate(
   database: Database,
@@ -57,7 +57,7 @@ export async function migrate(
 
 async function runPending(database: Database, folder: string): Promise<void> {
   const { schema } = database;
-  // Loaded on demand, because most importers only read.
+  // Loaded on demand, because most importers of this module only read.
   const { PG_MIGRATE_LOCK_ID, runner } = await import("node-pg-migrate");
   const client = await database.pool.connect();
   const own = ownMigrations(folder);
@@ -88,7 +88,7 @@ async function runPending(database: Database, folder: string): Promise<void> {
     if (own.some(({ needsAllStopped }) => needsAllStopped))
       await client.query(`delete from "${schema}".migration where ${isFromBeforeFoundationSql}`);
   } finally {
-    // A failed migration leaves a transaction and a lock, so the connection is closed, not reused.
+    // A failed migration leaves a transaction and a lock, so the connection is closed instead of reused.
     client.release(true);
   }
 }
@@ -112,7 +112,10 @@ async function refuseWhereOthersRun(
   );
 }
 
-/** Creates node-pg-migrate's table, with the program version that ran each migration as a session default. */
+/**
+ * Creates node-pg-migrate's table. A session default makes each row record the version of the program that ran the
+ * migration.
+ */
 async function prepareTable(client: PoolClient, schema: string): Promise<void> {
   const table = `"${schema}".migration`;
   const version = "version text default current_setting('nearcrawl.version', true)";
@@ -126,13 +129,13 @@ async function prepareTable(client: PoolClient, schema: string): Promise<void> {
     await client.query(
       `create table ${table} (id serial primary key, name varchar(255) not null, run_on timestamp not null, ${version})`,
     );
-  // Existing rows stay empty, because the session has not set its default yet.
+  // Existing rows get an empty version, because the session has not set its default yet.
   else if (!saysVersion) await client.query(`alter table ${table} add column ${version}`);
 }
 
 /**
  * `create schema if not exists` needs a right on the database even when the schema exists, and fails with a duplicate
- * key (23505) when two sessions create it at once.
+ * key (23505) when two sessions create the schema at once.
  */
 async function createSchema(client: PoolClient, schema: string): Promise<void> {
   const found = await client.query("select from pg_namespace where nspname = $1", [schema]);

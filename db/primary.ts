@@ -1,6 +1,6 @@
 /**
- * Finds the primary among several servers, and the others' state, by asking all at once. When two accept writes, one
- * was promoted while the other could not be stopped: the one on the later timeline is the primary.
+ * Finds the primary among several servers, and the state of the others, by asking all at once. When two accept writes,
+ * one was promoted while the other could not be stopped. The one on the later timeline is then the primary.
  */
 import { Client } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -8,7 +8,7 @@ import type { ServerPlace, ServerUrl } from "./server-url.ts";
 
 const usualTimeoutMs = 3000;
 
-/** After a primary is found, slower servers may still show a later timeline for this long. */
+/** How long to wait, after a primary is found, for slower servers that may show a later timeline. */
 const lateAnswerMs = 500;
 
 export type ServerAnswer = {
@@ -16,12 +16,12 @@ export type ServerAnswer = {
 } & (
   | {
       readonly state: "primary" | "standby" | "read-only";
-      /** The position in the write-ahead log: written, or on a standby replayed. */
+      /** The position in the write-ahead log: what was written, or on a standby what was replayed. */
       readonly position: bigint;
       /** Zero on a standby. */
       readonly timeline: number;
       readonly systemIdentifier: string;
-      /** The time since a standby's last replayed transaction; null without one, or on a primary. */
+      /** The age of the last transaction that a standby replayed. Null on a primary, or if nothing was replayed. */
       readonly replayedSecondsAgo: number | null;
     }
   | { readonly state: "silent"; readonly error: Error }
@@ -33,7 +33,7 @@ export async function askServers(url: ServerUrl): Promise<readonly ServerAnswer[
   return await Promise.all(url.servers.map(async (server) => await askServer(url, server)));
 }
 
-/** Caches the primary and looks for it again when it is lost. Concurrent callers share one search. */
+/** Caches the primary and searches again when it is lost. Concurrent callers share one search. */
 export class PrimaryFinder {
   readonly #url: ServerUrl;
   #known: ServerPlace | null = null;
@@ -47,7 +47,7 @@ export class PrimaryFinder {
     return this.#url.servers.length > 1;
   }
 
-  /** Throws a DatabaseError that names each server with its own reason. */
+  /** Throws a DatabaseError that names each server with the reason why it cannot be used. */
   async find(): Promise<ServerPlace> {
     if (!this.hasChoice) return this.#url.servers[0]!;
     return this.#known ?? (await this.look());
@@ -60,7 +60,7 @@ export class PrimaryFinder {
     return await this.#looking;
   }
 
-  /** The server went away or accepts no writes any more. */
+  /** Call when the server is gone or no longer accepts writes. */
   forget(server: ServerPlace): void {
     if (this.#known === server) this.#known = null;
   }
@@ -135,7 +135,7 @@ async function askServer(url: ServerUrl, server: ServerPlace): Promise<ServerAns
   } catch (error) {
     return { server, state: "silent", error: error as Error };
   } finally {
-    // A server that does not answer takes no goodbye either.
+    // A server that does not answer does not confirm the end either.
     client.end().catch(() => {});
   }
 }
@@ -150,7 +150,8 @@ interface AnswerRow {
 }
 
 /**
- * SQL for a primary's timeline, from the log file that it writes; the control file only follows at the next checkpoint.
+ * SQL for a primary's timeline, from the name of the log file that it writes. The control file is only updated at the
+ * next checkpoint.
  */
 export const writtenTimelineSql = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer";
 

@@ -2,7 +2,7 @@
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { firstAddress, formatRange, type IpRange, lastAddress, rangeBetween } from "#core/ip/range";
 
-/** Trusts the database, which contains only valid addresses. */
+/** Does not validate, because the database contains only valid addresses. */
 export function rangeFrom(first: string, last: string): IpRange {
   const from = parseAddress(first);
   const to = parseAddress(last);
@@ -16,7 +16,7 @@ export function rangeText(first: string, last: string): string {
 }
 
 /**
- * Follows `with recursive` and defines a table `holding (subnet_id)`; some rows may end too early, so check
+ * Follows `with recursive` and defines a table `holding (subnet_id)`. Some of its rows may end too early, so check
  * `last_address >= $2`. Takes `holdingParameters`.
  */
 export const holdingSubnets = `

@@ -1,6 +1,6 @@
 /**
- * Recovers a backup beside everything else: its files are copied into a separate home, checked against the manifest
- * meanwhile, and recovered there by that home's server.
+ * Recovers a backup apart from the home in use: its files are copied into a separate home, checked against the manifest
+ * while being copied, and recovered by that home's server.
  */
 import {
   chmodSync,
@@ -47,7 +47,7 @@ export function sizeFaults(backup: string, { files }: BackupManifest): string[] 
   });
 }
 
-/** Checks every file against the manifest while copying it into `to` (null copies nothing). Reports all faults. */
+/** Checks every file against the manifest while copying it into `to`. Only checks when `to` is null. Reports all faults. */
 async function digestFaults(
   backup: string,
   manifest: BackupManifest,
@@ -72,7 +72,7 @@ async function digestFaults(
 
 const faultsShown = 5;
 
-/** Builds a UsageError with the first faults. */
+/** Returns a UsageError that lists the first faults. */
 export function damaged(backup: string, faults: readonly string[]): UsageError {
   const more = faults.length > faultsShown ? `\n  and ${faults.length - faultsShown} more` : "";
   return new UsageError(
@@ -82,15 +82,15 @@ export function damaged(backup: string, faults: readonly string[]): UsageError {
 
 interface LaidOut {
   readonly home: string;
-  /** The data folder, still ours and closed to everybody else. */
+  /** The data folder, which is still ours and closed to all other users. */
   readonly folder: string;
   /** The folder's future owner. */
   readonly account: ServerAccount;
 }
 
 /**
- * Creates `home` with the backup's files in its data folder, and an unused account for them (`accountOfHome`: the home
- * that the account is for). Only root can enter until `recoverLaidOut`.
+ * Creates `home` with the backup's files in its data folder, and chooses an unused account for them (`accountOfHome` is
+ * the home that the account is for). Only root can enter the folder until `recoverLaidOut`.
  */
 export async function layOutBackup(
   backup: string,
@@ -107,7 +107,7 @@ export async function layOutBackup(
   return { home, folder, account };
 }
 
-/** Replaying the log may take this long. */
+/** The limit for replaying the log. */
 const recoveryDeadlineMs = 6 * 3_600_000;
 
 interface RecoveredServer {
@@ -117,20 +117,20 @@ interface RecoveredServer {
 
 /** Overrides every other setting of the data folder during recovery. */
 const recoverySettings = [
-  // The needed log is in pg_wal and nowhere else.
+  // All the log needed is in pg_wal.
   "restore_command = 'false'",
   "recovery_target = 'immediate'",
   "recovery_target_action = 'promote'",
   "recovery_target_timeline = 'current'",
-  // Clients must wait meanwhile.
+  // Clients must wait until recovery ends.
   "hot_standby = off",
-  // A trial must not write to the archive of the original.
+  // A trial must not write to the original's archive.
   "archive_mode = off",
 ];
 
 /**
- * Gives the folder to its account permanently and runs it until `stopRecovered`. Throws a DatabaseError with the
- * server's message.
+ * Gives the folder to its account permanently and runs the server until `stopRecovered`. Throws a DatabaseError with
+ * the server's message.
  */
 export async function recoverLaidOut(
   { home, folder, account }: LaidOut,
@@ -171,7 +171,7 @@ export async function removeLaidOut(home: string): Promise<void> {
   if (socketFolder !== null) await removeAsOwner(socketFolder);
 }
 
-/** A long home path has its socket elsewhere (embedded-cluster.ts). */
+/** If the home's path is long, the socket is elsewhere (embedded-cluster.ts). */
 function socketFolderOutside(home: string): string | null {
   const file = join(dataFolderOf(home), "nearcrawl.conf");
   if (!existsSync(file)) return null;
@@ -181,7 +181,7 @@ function socketFolderOutside(home: string): string | null {
   return folder ?? null;
 }
 
-// Checks a backup against its manifest and, if asked, starts it and looks inside.
+// Checks a backup against its manifest and, if requested, starts a server on a copy and examines its content.
 
 interface VerifiedBackup {
   readonly folder: string;
@@ -207,7 +207,7 @@ interface TriedBackup {
   readonly seconds: number;
   readonly schemas: readonly SchemaContents[];
   readonly indexes: number;
-  /** Findings as `index: words`; empty when all are intact. */
+  /** Findings as `index: words`. The list is empty when all indexes are intact. */
   readonly faults: readonly string[];
 }
 
@@ -219,11 +219,11 @@ interface SchemaContents {
   readonly pages: number | null;
   readonly crawlers: number | null;
   readonly optOuts: number | null;
-  /** The latest fetch or audit entry, or null. */
+  /** The time of the latest fetch or audit entry, or null. */
   readonly lastChangeAt: string | null;
 }
 
-/** Restores into a temporary folder, starts a server there, examines it and removes everything. */
+/** Restores into a temporary folder, starts a server there, examines it and then removes everything. */
 export async function tryBackup(backupFolder: string, options: CopyOptions = {}): Promise<TriedBackup> {
   const startedMs = performance.now();
   const folder = resolve(backupFolder);
@@ -313,7 +313,7 @@ async function contentsOf(client: Client, name: string): Promise<SchemaContents>
   };
 }
 
-/** Uses the extension amcheck for B-trees and GIN; reading them also checks their pages' checksums. */
+/** Uses the extension amcheck for B-trees and GIN. Reading the indexes also checks the checksums of their pages. */
 async function checkIndexes(client: Client): Promise<Pick<TriedBackup, "indexes" | "faults">> {
   await client.query("create extension if not exists amcheck");
   const { rows } = await client.query<{ oid: number; name: string; method: "btree" | "gin" }>(

@@ -1,10 +1,10 @@
 /**
- * Replaces a home's data folder with a backup. The backup is copied, checked against its digests and recovered aside by
- * a separate server; only then two renames put it in place, and the old folder is kept. A failure or kill before that
+ * Replaces a home's data folder with a backup. The backup is copied, checked against its digests and recovered by a
+ * separate server before two renames put it in place. The old folder is kept. A failure or kill before the renames
  * leaves the home unchanged.
  *
- * Recovery ends where the backup did (recovery_target = 'immediate') and on a new timeline that neither the backup nor
- * the old folder has had, by which the coordinator learns that its database went back.
+ * Recovery ends where the backup did (recovery_target = 'immediate'), on a new timeline that neither the backup nor the
+ * old folder has used. From this the coordinator learns that its database went back.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -50,12 +50,12 @@ import { ownMigrations, schemaStateOf } from "./schema-state.ts";
 import { wordsOf } from "./server-database.ts";
 
 interface RestoreOptions extends CopyOptions {
-  /** Confirms the concerns of `planRestore`. */
+  /** Confirms that the restore goes ahead despite the concerns of `planRestore`. */
   readonly confirmed?: boolean | undefined;
   readonly onStep?: ((step: RestoreStep) => void) | undefined;
 }
 
-/** `recovered`: its server answers; `swap`: the old folder is aside and the new one not in place yet. */
+/** `recovered` means that the server answers; `swap`, that the old folder is aside and the new one not in place yet. */
 export type RestoreStep = "copy" | "recover" | "recovered" | "swap" | "done";
 
 export interface RestorePlan {
@@ -64,7 +64,7 @@ export interface RestorePlan {
   readonly manifest: BackupManifest;
   readonly bytes: number;
   readonly replaces: boolean;
-  /** Sentences about why the restore may be a mistake. */
+  /** Sentences that say why the restore may be a mistake. */
   readonly concerns: readonly string[];
 }
 
@@ -79,7 +79,7 @@ interface RestoredDatabase {
   readonly keptAside: string | null;
 }
 
-/** Checks everything that can be known before anything is touched. Throws a UsageError for a refusal. */
+/** Checks everything that can be checked before changing anything. Throws a UsageError for a refusal. */
 export async function planRestore(homeFolder: string, backupFolder: string): Promise<RestorePlan> {
   const [home, backup] = [resolve(homeFolder), resolve(backupFolder)];
   const manifest = readManifest(backup);
@@ -100,7 +100,7 @@ export async function planRestore(homeFolder: string, backupFolder: string): Pro
   };
 }
 
-/** Throws what `planRestore` throws, a UsageError when it is not confirmed, and a DatabaseError when it fails. */
+/** Throws what `planRestore` throws, a UsageError when not confirmed, and a DatabaseError when the restore fails. */
 export async function restoreDatabase(
   homeFolder: string,
   backupFolder: string,
@@ -158,7 +158,7 @@ export function refuseWhileCoordinatorRuns(home: string): void {
   if (pid !== null) throw new UsageError(`a coordinator runs on ${home} (process ${pid}): stop it first`);
 }
 
-/** Reads the process id that `nearcrawl up` or `coordinator` noted at its start, which may have been reused. */
+/** Reads the process id that `nearcrawl up` or `coordinator` noted at its start. The id may have been reused since. */
 function runningCoordinator(home: string): number | null {
   try {
     const { pid } = JSON.parse(readFileSync(join(home, "current-run.json"), "utf8")) as { pid: number };
@@ -169,7 +169,7 @@ function runningCoordinator(home: string): number | null {
   }
 }
 
-/** Without a readable command line (no /proc), assumes that it is one. */
+/** Assumes that the process is ours when its command line cannot be read (no /proc). */
 function isNearcrawl(pid: number): boolean {
   try {
     return /nearcrawl|ops\/cli\/main/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
@@ -231,7 +231,7 @@ function concernsAbout(home: string, manifest: BackupManifest): string[] {
   return concerns;
 }
 
-/** Counts that an older program left out are not compared. */
+/** Leaves out counts that a manifest of an older program lacks. */
 function heldBy(manifest: BackupManifest): number {
   const { pages, optOuts } = rowsOf(manifest);
   return pages === null ? Number.NaN : pages + (optOuts ?? 0);
@@ -242,7 +242,7 @@ function heldWords(manifest: BackupManifest): string {
   return `${howMany(pages ?? 0, "page")} and ${howMany(optOuts ?? 0, "opt-out")}`;
 }
 
-/** An earlier backup of a growing crawl contains less; below this share it is another crawl's, or an accident. */
+/** An earlier backup of a growing crawl contains less. Below this share, it is another crawl's backup or an accident. */
 const leastShare = 0.1;
 
 interface RestoredFrom {
@@ -271,7 +271,8 @@ function noteRestore(
 }
 
 /**
- * Returns the owner of the existing data folder if root may keep using it; null when it is the user's own or shared.
+ * Returns the owner of the existing data folder if root may continue to use it. Returns null when the owner is the user
+ * or a shared account.
  */
 function accountBefore(home: string): ServerAccount {
   const found = lstatSync(dataFolderOf(home), { throwIfNoEntry: false });
@@ -279,7 +280,7 @@ function accountBefore(home: string): ServerAccount {
   return { uid: found.uid, gid: found.gid };
 }
 
-/** Reserves timelines that the folder had after the backup, so their numbers are not reused. */
+/** Reserves the timelines that the folder used after the backup, so that their numbers are not used again. */
 async function takeHistories(home: string, to: string, manifest: BackupManifest): Promise<void> {
   const before = dataFolderOf(home);
   const from = join(before, "pg_wal");

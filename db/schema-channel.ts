@@ -1,11 +1,11 @@
 /**
  * Names the channels for Postgres' NOTIFY. Channels belong to a database but worlds to a schema, so each name contains
- * its schema's number and no world wakes another in the same database.
+ * its schema's number. A world therefore never wakes another one in the same database.
  */
 
 import type { PoolClient } from "pg";
 
-/** Channel names are constants, never external input. */
+/** Channel names are constants and never come from input. */
 export type Channel =
   | "nearcrawl_registry"
   | "nearcrawl_fleet"
@@ -16,8 +16,8 @@ export type Channel =
   | "nearcrawl_journal";
 
 /**
- * Notifies all listeners in the connection's schema of each payload, at the commit of a transaction. The statement
- * reads no table, because an engine with several servers runs statements where the tables are, and nobody listens
+ * Notifies all listeners in the connection's schema of each payload when the transaction commits. The statement reads
+ * no table, because an engine with several servers runs statements where the tables are, and no listener is connected
  * there.
  */
 export async function tell(
@@ -29,7 +29,7 @@ export async function tell(
   await client.query(`select pg_notify(${channelName(channel)}, unnest($1::text[]))`, [payloads]);
 }
 
-/** SQL of the name. A schema's name may take all 63 bytes of a channel's name, so its number is used. */
+/** SQL of the name. Uses the schema's number, because its name alone may fill the 63 bytes of a channel's name. */
 export function channelName(channel: Channel): string {
   return `'${channel}_' || current_schema()::regnamespace::oid`;
 }

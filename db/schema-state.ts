@@ -1,10 +1,10 @@
 /**
- * Compares a schema's migrations with this program's: what must run, and why a schema is not this program's. Table
- * `migration` has a row for each, with the version of the program that ran it.
+ * Compares a schema's migrations with this program's: which ones must run, and why a schema is not this program's.
+ * Table `migration` has a row per migration, with the version of the program that ran it.
  *
- * 0065-foundation replaces the 55 unreleased migrations before it. A schema with all of them already has its result and
- * gets its row beside theirs, so that older programs still find theirs and can work beside new ones. The rows are
- * removed by the first migration that excludes old programs, since such a program refuses a schema that lacks its first
+ * 0065-foundation replaces the 55 unreleased migrations before it. A schema with all of them already has its result, so
+ * its row is added to theirs. Older programs then still find their rows and can work beside new ones. The first
+ * migration that excludes old programs removes the rows, since such a program refuses a schema that lacks its first
  * migration.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -18,8 +18,8 @@ import type { Database } from "./server-database.ts";
 export interface Migration {
   readonly name: string;
   /**
-   * Set by the header `-- needs: all coordinators stopped`; other migrations run beside coordinators of the last
-   * release.
+   * Set by the header `-- needs: all coordinators stopped`. Other migrations may run while coordinators of the last
+   * release are running.
    */
   readonly needsAllStopped: boolean;
 }
@@ -32,9 +32,9 @@ interface RanMigration {
 
 interface SchemaState {
   readonly pending: readonly Migration[];
-  /** The older migrations have already made everything that the foundation makes. */
+  /** True when the older migrations have already made everything that the foundation makes. */
   readonly takesFoundationAsRun: boolean;
-  /** Why this program leaves the schema alone, to follow "schema … of …"; null when it does not. */
+  /** Why this program leaves the schema alone, in words that follow "schema … of …". Null when it does not. */
   readonly fault: string | null;
 }
 
@@ -86,7 +86,7 @@ function betweenFault(before: readonly RanMigration[]): string {
   );
 }
 
-/** Migrations run in order, because each builds on the earlier ones. */
+/** Migrations must run in order, because each builds on the earlier ones. */
 function orderFault(own: readonly Migration[], names: ReadonlySet<string>): string | null {
   const skipped = own.find(
     ({ name }, at) => !names.has(name) && own.slice(at).some((one) => names.has(one.name)),
@@ -118,7 +118,7 @@ export function ownMigrations(folder = migrationsFolder()): Migration[] {
 const needsIn = (text: string): string | null =>
   /^-- needs: *(.*?) *$/m.exec(text.split("-- Up Migration", 1)[0] as string)?.[1] ?? null;
 
-/** Finds db/migrations beside this file in the source, or further up from dist/. */
+/** Finds db/migrations next to this file in the source, or further up from dist/. */
 export function migrationsFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (true) {
@@ -140,7 +140,7 @@ export async function ranMigrations(
     [table],
   );
   if (found[0]?.there !== true) return [];
-  // Programs from before the foundation made the table without the column.
+  // Programs from before the foundation created the table without this column.
   const { rows } = await client.query<RanMigration>(
     `select name, nullif(to_jsonb(m) ->> 'version', '') as version from ${table} m order by id`,
   );
@@ -155,7 +155,7 @@ export async function readSchemaState(
   return ran.length === 0 ? null : schemaStateOf(ran, ownMigrations());
 }
 
-/** Throws before touching a schema that this program must leave alone. */
+/** Throws before anything is changed in a schema that this program must leave alone. */
 export async function refuseForeignSchema(database: Database): Promise<void> {
   const { fault } = schemaStateOf(await ranMigrations(database.pool, database.schema), ownMigrations());
   if (fault !== null) throw new DatabaseError(foreignSchemaWords(database, fault));

@@ -8,10 +8,10 @@ import { withoutPassword, withSearchPath } from "./server-url.ts";
 export { isConnectionLost } from "./server-pool.ts";
 export { withoutPassword, withSearchPath } from "./server-url.ts";
 
-/** The default maximum per process; a coordinator listens on five and holds its lock on one. */
+/** Default maximum of connections per process. A coordinator listens on five and holds its lock on one. */
 const defaultMaxConnections = 16;
 
-/** Opens the database and runs one query, so that a wrong URL shows at once. */
+/** Opens the database and runs one query, so that a wrong URL is reported immediately. */
 export async function openServerDatabase(options: {
   readonly databaseUrl: string;
   readonly schema: string;
@@ -33,21 +33,21 @@ export async function openServerDatabase(options: {
 }
 
 /**
- * Makes a pool whose lost connections never end the process: the query fails with the reason, and the next one opens a
- * connection to the current primary of the URL.
+ * Returns a pool whose lost connections never end the process. The query fails with the reason, and the next query
+ * opens a connection to the current primary of the URL.
  */
 export function createPool(
   url: string,
   maxConnections: number = defaultMaxConnections,
-  /** A longer statement is ended; by default there is no limit. */
+  /** Longer statements are ended. 0 sets no limit. */
   statementTimeoutMs = 0,
 ): ServerPool {
   return new ServerPool({ url, maxConnections, statementTimeoutMs });
 }
 
 /**
- * Throws a UsageError behind a pooler that gives each transaction another session, which would silently lose a
- * coordinator's notices and locks. A direct connection has the server's process id, which poolers hide.
+ * Throws a UsageError if a pooler may give each transaction another session, which would silently lose a coordinator's
+ * notices and locks. On a direct connection the server reports its process id, which poolers hide.
  */
 async function refuseTransactionPooling(pool: Pool, url: string, description: string): Promise<void> {
   const one = await pool.connect();
@@ -62,13 +62,13 @@ async function refuseTransactionPooling(pool: Pool, url: string, description: st
   );
 }
 
-/** pg has the process id behind a connection, but its types lack it. */
+/** pg knows the process id of the server behind a connection, but its types lack the property. */
 async function isDirect(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   return rows[0]!.pid === (client as PoolClient & { readonly processID: number }).processID;
 }
 
-/** Compares with another session of the same pooler, several times because other clients may intervene. */
+/** Compares with another session of the same pooler, several times because other clients may interfere. */
 async function keepsSession(one: PoolClient, url: string): Promise<boolean> {
   const others = createPool(url, 1);
   try {
@@ -90,7 +90,7 @@ async function keepsMark(one: PoolClient, other: PoolClient): Promise<boolean> {
   try {
     await other.query("begin");
   } catch {
-    // Statement pooling allows no transactions.
+    // Poolers that pool single statements allow no transactions.
     return false;
   }
   const [ofOther, own] = [await markOf(other), await markOf(one)];
@@ -105,7 +105,7 @@ async function markOf(client: PoolClient): Promise<string | null> {
   return rows[0]!.mark;
 }
 
-/** Returns the message of any error: a refused connection may be an AggregateError without one. */
+/** Returns the message of any error. An AggregateError, for example of a refused connection, has none of its own. */
 export function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join("; ");
   if (!(error instanceof Error)) return String(error);

@@ -1,9 +1,9 @@
 /**
- * Pools connections to the primary of a URL's servers, since node-postgres knows only one server. Each connection finds
- * the primary first, and is configured by SQL before its first query, because PgBouncer refuses or silently drops some
- * start-up parameters.
+ * Pools connections to the primary among a URL's servers, since node-postgres supports only one server. Each connection
+ * finds the primary first. It is then configured by SQL before its first query, because PgBouncer refuses or silently
+ * drops some start-up parameters.
  *
- * ready ── the server ends it, or accepts no writes any more ──► closed, with the idle ones beside it
+ * ready ── the server ends it, or no longer accepts writes ──► closed, together with the idle ones
  *
  * Several servers are checked continuously: one that lost its power sends nothing, and a connection to it would hang
  * for a quarter of an hour.
@@ -15,19 +15,19 @@ import { PrimaryFinder } from "./primary.ts";
 import { readServerUrl, type ServerPlace } from "./server-url.ts";
 import { lostWords } from "./server-words.ts";
 
-/** A connection that takes longer has failed. */
+/** A connection attempt that takes longer has failed. */
 const connectionTimeoutMs = 10_000;
 
-/** A transaction that idles for this long is ended, because it would hold back vacuum and other writers. */
+/** A transaction that is idle for longer is ended, because it would hold back vacuum and other writers. */
 const idleInTransactionMs = 600_000;
 
 /**
- * The limit for a coordinator, whose transactions are short: when another one may not end a frozen coordinator's
+ * The limit for a coordinator, whose transactions are short. When another coordinator may not end a frozen one's
  * sessions (different role), rows stay locked this long.
  */
 const coordinatorIdleMs = 30_000;
 
-/** A dead machine is noticed after this long without traffic plus some seconds, on both sides (`greeting`). */
+/** A dead machine is noticed after this long without traffic, plus a few seconds, on both sides (`greeting`). */
 const keepAliveMs = 10_000;
 
 const usualWatchMs = 5000;
@@ -35,9 +35,9 @@ const usualWatchMs = 5000;
 interface ServerPoolOptions {
   readonly url: string;
   readonly maxConnections: number;
-  /** A longer statement is ended; 0 sets no limit. */
+  /** Longer statements are ended. 0 sets no limit. */
   readonly statementTimeoutMs: number;
-  /** The interval between checks of several servers; 5 s by default. */
+  /** The interval between checks of several servers. Default: 5 s. */
   readonly watchMs?: number;
 }
 
@@ -57,7 +57,7 @@ export class ServerPool extends Pool {
       connectionString: serverUrl.connectionString(serverUrl.servers[0]!),
       max: maxConnections,
       connectionTimeoutMillis: connectionTimeoutMs,
-      // A frozen server ends nothing, so the client does, slightly later.
+      // A frozen server cannot end the statement, so the client does, slightly later.
       ...(statementTimeoutMs > 0 ? { query_timeout: statementTimeoutMs + 1000 } : {}),
       application_name: "nearcrawl",
       keepAlive: true,
@@ -67,12 +67,12 @@ export class ServerPool extends Pool {
       wantsPrimary,
       coordinator: coordinatorOfSession(sessionName),
     };
-    // pg passes the pool's own options to the client, which its types do not say.
+    // pg passes the pool's own options to the client, but its types do not say so.
     super({ ...config, Client: ServerClient as unknown as NonNullable<PoolConfig["Client"]> });
     this.#finder = finder;
     this.#watchMs = watchMs;
-    // Idle connections report errors to the pool, those in use to their client; an unhandled error would end the
-    // process.
+    // Idle connections report errors to the pool, and connections in use to their client. An unhandled error would end
+    // the process.
     this.on("error", () => {});
     this.on("connect", (client) => this.#note(client as unknown as ServerClient));
     this.on("acquire", (client) => this.#idle.delete(client as unknown as ServerClient));
@@ -92,7 +92,7 @@ export class ServerPool extends Pool {
     return undefined;
   }
 
-  /** Retries once when the cached primary is no longer one. */
+  /** Retries once when the cached server is no longer the primary. */
   async #take(): Promise<PoolClient> {
     try {
       return await super.connect();
@@ -102,7 +102,7 @@ export class ServerPool extends Pool {
     }
   }
 
-  /** Pending queries fail with this message, and the next query gets a new connection. */
+  /** Fails pending queries with this message. The next query gets a new connection. */
   sever(words: string): void {
     for (const client of this.#clients) client.sever(words);
   }
@@ -122,11 +122,11 @@ export class ServerPool extends Pool {
     this.#watch = undefined;
   }
 
-  /** What the server told one connection applies to all. */
+  /** What the server told one connection applies to all, so the idle ones to the same server are closed too. */
   #lost(client: ServerClient, code: string): void {
     const words = `Connection terminated: its server said ${code}`;
     for (const one of this.#idle) if (one.server === client.server) one.sever(words);
-    // The connection's user first receives the server's own message.
+    // Waits, so that the connection's user receives the server's own message first.
     if (code === readOnlyCode) setImmediate(() => client.sever(words));
   }
 
@@ -139,7 +139,7 @@ export class ServerPool extends Pool {
   }
 }
 
-/** pg's types have two forms; this is the latter. */
+/** pg's types overload this method; this is its last form. */
 type TakenCallback = Parameters<Pool["connect"]>[0];
 
 interface ClientConfig extends PoolConfig {
@@ -150,20 +150,20 @@ interface ClientConfig extends PoolConfig {
   readonly coordinator: number | null;
 }
 
-/** read_only_sql_transaction: the server was demoted while its connections survived. */
+/** read_only_sql_transaction: the server was demoted, but its connections survived. */
 const readOnlyCode = "25006";
 
-/** One connection to the current primary. */
+/** A connection to the current primary. */
 class ServerClient extends Client {
   readonly #config: ClientConfig;
   #server: ServerPlace | null = null;
-  /** Called when the server ended the connection or accepts no writes. */
+  /** Called when the server ended the connection or no longer accepts writes. */
   onLost: (code: string) => void = () => {};
 
   constructor(config: ClientConfig) {
     super(config);
     this.#config = config;
-    // Nobody listens between the steps of connecting.
+    // Between the steps of connecting, nobody else handles errors.
     this.on("error", () => this.#forgetServer());
     this.connection.on("errorMessage", ({ code = "" }: { readonly code?: string }) => {
       if (code !== readOnlyCode && !lostCodes.test(code)) return;
@@ -176,7 +176,7 @@ class ServerClient extends Client {
     return this.#server;
   }
 
-  /** The connection's user sees a lost server. */
+  /** To the connection's user this looks like a lost server. */
   sever(words: string): void {
     this.connection.stream.destroy(new Error(words));
   }
@@ -215,7 +215,7 @@ class ServerClient extends Client {
     }[];
     const { wantsPrimary, coordinator } = this.#config;
     if (coordinator !== null) {
-      // Checked after the session has its name, or the successor would not find it (advisory-lock.ts).
+      // Checked after the session has its name, because the successor finds sessions by name (advisory-lock.ts).
       const { rowCount } = await super.query(isRegisteredSql(coordinator));
       if (rowCount === 0) throw new Replaced();
     }
@@ -244,12 +244,13 @@ function greeting({
 }): string {
   const isCoordinators = coordinatorOfSession(sessionName) !== null;
   return [
-    // A list of plain names (server-url.ts).
+    // `searchPath` is a list of plain names (server-url.ts), so it needs no quoting.
     ...(searchPath === null ? [] : [`select set_config('search_path', '${searchPath}', false)`]),
-    // The name has plain characters (advisory-lock.ts). A pooler may reuse another client's session.
+    // The name has only plain characters (advisory-lock.ts). Set here because a pooler may reuse another client's
+    // session.
     ...(isCoordinators ? [`set application_name to '${sessionName}'`] : []),
     `set idle_in_transaction_session_timeout to ${isCoordinators ? coordinatorIdleMs : idleInTransactionMs}`,
-    // By default the server notices silently lost clients only after two hours.
+    // By default a server takes two hours to notice clients that were lost silently.
     "set tcp_keepalives_idle to 10; set tcp_keepalives_interval to 2; set tcp_keepalives_count to 3",
     "set tcp_user_timeout to 15000",
     `set statement_timeout to ${statementTimeoutMs}`,
@@ -258,8 +259,8 @@ function greeting({
 }
 
 /**
- * True when a query failed because the server or the way to it went away: killed, restarting, recovering or demoted.
- * The query may succeed a moment later, whether or not it had an effect the first time.
+ * True when a query failed because the server or the connection to it was lost: killed, restarting, recovering or
+ * demoted. The query may succeed a moment later, whether or not it had an effect the first time.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
@@ -273,7 +274,7 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
-/** SQLSTATE class 08, and codes of a server that is ending or starting. */
+/** SQLSTATE class 08, and the codes of a server that is shutting down or starting. */
 const lostCodes = /^(08...|57P0[123])$/;
 
 /** System errors for a dead socket or an unresponsive machine. */

@@ -1,12 +1,12 @@
 /**
- * Parses a database URL as libpq does: `postgresql://user@h1:5432,h2:5433/name?target_session_attrs=read-write`,
- * including hosts and ports in the query (a folder means a socket). Several hosts are a primary and its standbys.
+ * Parses a database URL as libpq does: `postgresql://user@h1:5432,h2:5433/name?target_session_attrs=read-write`. Hosts
+ * and ports may also be in the query, where a folder means a socket. Several hosts are a primary and its standbys.
  */
 import { UsageError } from "#core/errors";
 import { canParseUrl } from "#core/ip/url-host";
 
 export interface ServerPlace {
-  /** Empty for libpq's default (PGHOST, localhost); a folder for a socket. */
+  /** Empty for libpq's default (PGHOST, localhost). A folder means a socket. */
   readonly host: string;
   readonly port: number | null;
   readonly name: string;
@@ -14,13 +14,13 @@ export interface ServerPlace {
 
 export interface ServerUrl {
   readonly servers: readonly ServerPlace[];
-  /** Requires a server that accepts writes. */
+  /** True when the URL requires a server that accepts writes. */
   readonly wantsPrimary: boolean;
-  /** The search path of `options` for SQL; null when there is none or it is not plain. */
+  /** The search path in `options`, as SQL. Null when there is none or it needs quoting. */
   readonly searchPath: string | null;
   readonly timeoutMs: number | null;
   readonly sessionName: string | null;
-  /** For node-postgres: one server, without parameters that it does not know. */
+  /** The URL for node-postgres: a single server, without parameters that node-postgres does not know. */
   connectionString(server: ServerPlace): string;
 }
 
@@ -41,7 +41,7 @@ export function readServerUrl(databaseUrl: string): ServerUrl {
   };
 }
 
-/** Puts the schema first in the search path of every connection of the URL, including psql's. */
+/** Puts the schema first in the search path of every connection made with the URL, including psql's. */
 export function withSearchPath(databaseUrl: string, schema: string): string {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
     throw new UsageError(
@@ -50,13 +50,13 @@ export function withSearchPath(databaseUrl: string, schema: string): string {
   const { url, print } = parse(databaseUrl);
   const own = url.searchParams.get("options");
   url.searchParams.set("options", `${own === null ? "" : `${own} `}-c search_path=${schema},public`);
-  // psql must connect to the same server as we do.
+  // psql must connect to the primary, as this program does.
   if (serversOf(databaseUrl).length > 1 && !url.searchParams.has("target_session_attrs"))
     url.searchParams.set("target_session_attrs", "read-write");
   return print();
 }
 
-/** Sets the name under which the server lists its sessions (`application_name`); null keeps the usual one. */
+/** Sets the name under which the server lists sessions (`application_name`). `null` keeps the default name. */
 export function withSessionName(databaseUrl: string, name: string | null): string {
   if (name === null) return databaseUrl;
   const { url, print } = parse(databaseUrl);
@@ -64,7 +64,7 @@ export function withSessionName(databaseUrl: string, name: string | null): strin
   return print();
 }
 
-/** Makes the URL safe to show to people. */
+/** Removes the password, so that the URL can be shown to people. */
 export function withoutPassword(databaseUrl: string): string {
   const { url, print } = parse(databaseUrl);
   if (url.password !== "") url.password = "";
@@ -72,12 +72,12 @@ export function withoutPassword(databaseUrl: string): string {
   return print();
 }
 
-/** Replaces the list of hosts, which is not a host by the WHATWG's rules. */
+/** Temporarily replaces the list of hosts, which the WHATWG's rules do not accept as a host. */
 const standIn = "several-hosts";
 
 const hostPart = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/;
 
-/** Splits into scheme and user, the list of hosts, and the rest. */
+/** Splits a URL into scheme and user, the list of hosts, and the rest. */
 const urlParts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
 interface ParsedUrl {
@@ -85,7 +85,7 @@ interface ParsedUrl {
   readonly print: () => string;
 }
 
-/** Also accepts libpq's `user@/name?host=/folder`, which is not a URL by the WHATWG's rules. */
+/** Also accepts libpq's `user@/name?host=/folder`, which the WHATWG's rules do not accept as a URL. */
 function parse(databaseUrl: string): ParsedUrl {
   const [, head = "", hosts = "", tail = ""] = urlParts.exec(databaseUrl) ?? [];
   const shown = hosts.includes(",") ? standIn : hosts === "" && head.endsWith("@") ? "localhost" : hosts;

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 
 type Reader = Pick<Pool | PoolClient, "query">;
 
-/** SQL for pg_class of a table or its innermost partitions; `table` is SQL of its oid. */
+/** SQL for pg_class rows of a table or of its innermost partitions. `table` is SQL of its oid. */
 const leavesOf = (table: string) => `(
   select own.*
   from pg_catalog.pg_class own
@@ -17,7 +17,7 @@ const leavesOf = (table: string) => `(
 
 export interface TableSize {
   readonly table: string;
-  /** The number is 1 for an unpartitioned table. */
+  /** How many partitions the table has. 1 for an unpartitioned table. */
   readonly parts: number;
   readonly rows: number;
   readonly bytes: number;
@@ -39,7 +39,7 @@ export async function tableSizes(client: Reader): Promise<TableSize[]> {
   return rows;
 }
 
-/** The server's last estimate, or 0 without one or without the table. */
+/** The server's last estimate. 0 if there is no estimate or no table. */
 export async function estimatedRows(client: Reader, table: string): Promise<number> {
   const { rows } = await client.query<{ rows: number }>(
     `select coalesce(sum(greatest(0, leaf.reltuples)), 0)::float8 as rows
@@ -59,7 +59,7 @@ export async function totalBytes(client: Reader, table: string): Promise<number>
   return rows[0]!.bytes;
 }
 
-/** The bytes that a full scan of each reads, without TOAST. */
+/** How many bytes a full scan of each table reads, without TOAST. */
 export async function bytesToRead<Name extends string>(
   client: Reader,
   tables: readonly Name[],
@@ -74,7 +74,7 @@ export async function bytesToRead<Name extends string>(
   return new Map(rows.map(({ name, bytes }) => [name, bytes]));
 }
 
-/** SQL after a table's name that selects about this share of its blocks. `isSteady` always selects the same ones. */
+/** SQL that follows a table's name and selects about this share of its blocks. `isSteady` always selects the same ones. */
 export function sampleOf(share: number, { isSteady = false } = {}): string {
   return `tablesample system (${Number((100 * share).toPrecision(6))})${isSteady ? " repeatable (1)" : ""}`;
 }
@@ -85,7 +85,7 @@ interface TablePart {
   readonly bounds: string;
 }
 
-/** SQL of rows of TablePart; `table` is the name of one of ours. */
+/** SQL for rows of TablePart. `table` is the name of one of our tables. */
 export const partsSql = (table: string): string => `
   select c.oid::regclass::text as name, pg_get_expr(c.relpartbound, c.oid) as bounds
   from pg_catalog.pg_inherits i
@@ -93,7 +93,7 @@ export const partsSql = (table: string): string => `
   where i.inhparent = '${table}'::regclass
   order by c.relname`;
 
-/** Lists direct partitions, which may be partitioned again; empty for an unpartitioned table. */
+/** Lists direct partitions, which may themselves be partitioned. Returns an empty list for an unpartitioned table. */
 export async function partsOf(client: Reader, table: string): Promise<TablePart[]> {
   const { rows } = await client.query<TablePart>(partsSql(table));
   return rows;
