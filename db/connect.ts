@@ -98,9 +98,9 @@ function backendOf(client: PoolClient): number {
 }
 
 /**
- * Holds one idle connection. When it breaks and the server has died without being stopped, the server is restarted:
- * queries fail meanwhile, and the pool finds it at the same socket afterwards. A server that keeps dying is left alone
- * until it is opened again.
+ * Holds one idle connection. When it breaks because the server died without being stopped, restarts the server. Until
+ * then queries fail. Afterwards the pool finds the server at the same socket. A server that dies too often is left
+ * alone until it is opened again.
  */
 class Presence {
   readonly #home: string;

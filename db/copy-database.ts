@@ -1,7 +1,7 @@
 /**
- * Copies a schema into an empty one on another server, of any version: from the embedded database to a server, or
- * between servers. Every table goes by binary COPY directly between two connections, in one transaction at either end,
- * so the copy is a consistent snapshot and a failure leaves nothing.
+ * Copies a schema into an empty one on another server of any version: from the embedded database to a server, or
+ * between servers. Every table goes by binary COPY directly from one connection to the other, in one transaction on
+ * either side, so the copy is a consistent snapshot and a failure leaves nothing behind.
  */
 import { pipeline } from "node:stream/promises";
 import type { PoolClient } from "pg";
@@ -119,8 +119,8 @@ async function tablesOf(client: PoolClient): Promise<CopiedTable[]> {
 }
 
 /**
- * Creates the source's range partitions at the target, because they are made at run time (one a day for fetches) and no
- * migration knows them. The tables are still empty, so nothing moves. A partition that is itself partitioned (old
+ * Creates the source's range partitions at the target, because they are created at run time (one a day for fetches) and
+ * no migration knows them. The tables are still empty, so no rows move. A partition that is itself partitioned (old
  * fetches) becomes a plain table.
  */
 async function makeRanges(from: PoolClient, to: PoolClient): Promise<void> {

@@ -26,8 +26,8 @@ interface CopyWatch {
 export class NotCopied extends DatabaseError {}
 
 /**
- * Copies as many bytes as the file had when opened. `to` must not exist; null only computes digests. Resolves with null
- * when the file is gone.
+ * Copies as many bytes as the file had when it was opened. `to` must not exist; if it is null, only the digest is
+ * computed. Resolves with null when the file is gone.
  */
 export async function copyFile(
   from: string,

@@ -1,7 +1,7 @@
 /**
  * Migrates the database's schema to the newest version. The files db/migrations/NNNN-name.sql run in order, each in a
- * transaction, under an advisory lock, so concurrent processes take turns. Another program's schema is left alone
- * (schema-state.ts), and so is one with running coordinators that a migration needs stopped.
+ * transaction, under an advisory lock, so that only one process migrates at a time. A schema of another program is left
+ * alone (schema-state.ts), and so is one with running coordinators that a migration needs stopped.
  */
 import type { PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -112,10 +112,7 @@ async function refuseWhereOthersRun(
   );
 }
 
-/**
- * Creates node-pg-migrate's table. A session default makes each row record the version of the program that ran the
- * migration.
- */
+/** Creates node-pg-migrate's table. A session default records in each row which program version ran the migration. */
 async function prepareTable(client: PoolClient, schema: string): Promise<void> {
   const table = `"${schema}".migration`;
   const version = "version text default current_setting('nearcrawl.version', true)";

@@ -246,8 +246,7 @@ function greeting({
   return [
     // `searchPath` is a list of plain names (server-url.ts), so it needs no quoting.
     ...(searchPath === null ? [] : [`select set_config('search_path', '${searchPath}', false)`]),
-    // The name has only plain characters (advisory-lock.ts). Set here because a pooler may reuse another client's
-    // session.
+    // The name has only plain characters (advisory-lock.ts). A pooler may reuse another client's session.
     ...(isCoordinators ? [`set application_name to '${sessionName}'`] : []),
     `set idle_in_transaction_session_timeout to ${isCoordinators ? coordinatorIdleMs : idleInTransactionMs}`,
     // By default a server takes two hours to notice clients that were lost silently.
