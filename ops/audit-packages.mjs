@@ -1,6 +1,6 @@
 /**
- * Checks the lock file's packages for known vulnerabilities with `npm audit`. Exit code 0: nothing high or critical, or no
- * registry answered (which is printed); 1: a finding.
+ * Checks the lock file's packages for known vulnerabilities with `npm audit`. Exit code 0 means no finding of level high or
+ * critical, or that no registry answered (which is printed). Exit code 1 means a finding.
  */
 import { spawnSync } from "node:child_process";
 

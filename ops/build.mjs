@@ -1,13 +1,13 @@
-// Builds dist/: TypeScript to JavaScript, the bundles of the program, of crawler and dock, what the commands say of themselves
-// (for their help, ops/decisions/0039), and the files that are not code.
-// Runs in `prepare`, so that `npm install` leaves a working `nearcrawl`. Where the compiler is not
-// installed (a package installed for production), an existing dist/ is left as it is. It is built aside and put in
-// its place when all is done: what runs from dist/ goes on running. The folder's time is that of the build's start:
-// a source that is newer is not in it. With --unchecked nobody looks whether the types hold, which takes most of the time.
+// Builds dist/: TypeScript compiled to JavaScript, the bundles of the program, the crawler and the dock, the commands'
+// descriptions (for their help, ops/decisions/0039), and the files that are not code.
+// Runs in `prepare`, so that `npm install` leaves a working `nearcrawl`. Where the compiler is not installed (a package
+// installed for production), it keeps an existing dist/. The new dist/ is built aside and renamed into place when it is
+// complete, so programs that run from the old one continue. The folder's time is the build's start, so a newer source is not in
+// it. --unchecked skips the type check, which takes most of the time.
 //
-// `npx nearcrawl` runs node_modules/.bin/nearcrawl, which is linked here. package.json has no "bin" on purpose: for a command
-// that the project's own package.json names, npx (npm 9 to 11) installs the project into its cache before it runs it, which
-// builds everything a second time, and an installation that was interrupted there is never fixed.
+// `npx nearcrawl` runs node_modules/.bin/nearcrawl, which is linked here. package.json has no "bin" on purpose: before running
+// a command that the project's own package.json names, npx (npm 9 to 11) installs the project into its cache. This builds
+// everything a second time, and if that installation is interrupted, it is never repaired.
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -84,7 +84,7 @@ async function buildInto(folder) {
   cpSync(join(root, "ops/monitoring"), join(folder, "monitoring"), { recursive: true });
   writeFileSync(join(folder, "monitoring/alert-rules.yml"), files.alertRulesYaml());
   writeFileSync(join(folder, "monitoring/grafana-dashboard.json"), files.dashboardJson());
-  // npm sets the executable bit when it installs, but not when dist/ is rebuilt.
+  // npm sets the executable bit when it installs, but not when only dist/ is rebuilt.
   chmodSync(join(folder, "ops/cli/main.js"), 0o755);
 }
 
@@ -92,13 +92,13 @@ function replace(folder, newer) {
   try {
     renameSync(folder, `${folder}.old-${process.pid}`);
   } catch {
-    // dist/ is missing, or in a container image's layer, where a folder cannot be renamed.
+    // dist/ is missing, or belongs to a container image's layer, where a folder cannot be renamed.
     rmSync(folder, { recursive: true, force: true });
   }
   renameSync(newer, folder);
 }
 
-/** Links by a relative path, so that the project may be moved, and renames into place, since the command may be in use. */
+/** The link is relative, so that the project may be moved. It is renamed into place, since the command may be in use. */
 function linkCommand() {
   const folder = join(root, "node_modules/.bin");
   mkdirSync(folder, { recursive: true });

@@ -1,18 +1,18 @@
-// Makes one file each of the sources and packages of the migrating crawler (a release, which changes while it runs)
-// and of the dock with the partners' commands (nearcrawl-crawler.mjs, which an administrator installs).
-// Of the same commit and packages it is the same, byte for byte, wherever and whenever it is made: paths are told
-// from the root, links are not followed to another place, lists are in one order.
+// Bundles sources and packages into one file each for the migrating crawler (a release, replaced while it runs) and for the
+// dock with the partners' commands (nearcrawl-crawler.mjs, which an administrator installs). Equal commits and packages give
+// equal bytes wherever and whenever a bundle is made: paths are relative to the root, links are not resolved, and lists are
+// sorted.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** `stopWords` is the result of readStopWords in migrating-crawler/extract/stop-words.ts; a bundle has no files beside it. */
+/** `stopWords` comes from readStopWords in migrating-crawler/extract/stop-words.ts, since a bundle has no files beside it. */
 export async function bundleCrawler(settings) {
   await bundle("migrating-crawler/bundle-entry.ts", settings);
 }
 
-/** The partners' file; `stopWords` as above. */
+/** Bundles the partners' file. `stopWords` is the same as above. */
 export async function bundlePartnerProgram(settings) {
   await bundle("migrating-crawler/cli/bundle-entry.ts", settings);
 }
@@ -35,8 +35,9 @@ async function bundle(entry, { root, outfile, stopWords }) {
 }
 
 /**
- * Embeds the local page's thread as text: a thread that started from the bundle would parse and compile all its megabytes again
- * in its own heap. Modules without used exports are dropped whole, including their side effects (above all schemas).
+ * Embeds the code of the local page's thread as text, because a thread that started from the bundle would parse and compile all
+ * its megabytes again in its own heap. Modules whose exports are not used are dropped with their side effects (above all
+ * schemas).
  */
 export async function pageThread(root) {
   const { outputFiles } = await build({
@@ -70,7 +71,7 @@ const onlyWhatIsUsed = {
   },
 };
 
-/** zod imports a file per language, half of its size; our messages are English. */
+/** zod imports a file per language, which is half of its size, but all our messages are English. */
 export const messagesInEnglish = {
   name: "messages-in-english",
   setup(bundler) {
@@ -80,7 +81,7 @@ export const messagesInEnglish = {
   },
 };
 
-/** A megabyte of n-grams is skipped at every start and parsed when used; both are faster as one JSON text. */
+/** A megabyte of n-grams as one JSON text is faster to skip at every start, and faster to parse when it is used. */
 export const languagesAsText = {
   name: "languages-as-text",
   setup(bundler) {

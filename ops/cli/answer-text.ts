@@ -1,6 +1,6 @@
 /**
- * Renders a command's own result as terminal text, as the rooms' answers are: single values become facts, lists become tables.
- * Names imply units: `rttMs`, `bodyBytes`.
+ * Renders a command's own result as terminal text in the style of the rooms' answers: single values become facts, lists become
+ * tables. Names imply units: `rttMs`, `bodyBytes`.
  */
 import { column, facts, section, table } from "#coordinator/ask/document";
 import type { Inline, Node } from "#coordinator/ask/operation";
@@ -9,7 +9,7 @@ import { textOf } from "#coordinator/ask/words";
 import { bytesText, instantWords, msText, percentText, spanWords } from "#core/format";
 import { terminalPaper } from "./output.ts";
 
-/** For each list, the space-separated members to print. */
+/** The members to print of each list, separated by spaces. */
 type Columns = Readonly<Record<string, string>>;
 
 type Thing = Readonly<Record<string, unknown>>;
@@ -61,7 +61,7 @@ function tableOf(name: string, things: readonly Thing[], columns: Columns): Node
   });
 }
 
-/** `lastUsedAt` becomes “last used”. */
+/** Example: `lastUsedAt` becomes “last used”. */
 const titleOf = (name: string) =>
   name.replace(/(?<=.)(At|Ms)$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
@@ -81,7 +81,7 @@ function cell(name: string, value: unknown): Inline | boolean {
   return parts.map(([part, one]) => `${titleOf(part)} ${textOf(cell(part, one))}`).join(", ");
 }
 
-/** Numbers that people type again are printed unformatted. */
+/** Numbers that people may type again are printed without separators. */
 const isNumberOf = /(^|\.)(number|version|status|epoch|\w*Id)$/;
 
 function numberText(name: string, value: number): string {

@@ -1,6 +1,6 @@
 /**
- * Commands use the coordinator's API: through the Unix socket of the one that runs in this home, otherwise through the same
- * router in-process, over the database. In both cases the audit log names the command.
+ * Lets commands use the coordinator's API: through the Unix socket of the coordinator that runs in this home, otherwise through
+ * the same router in-process, over the database. In either case the audit log names the command.
  */
 import { Client } from "undici";
 import type { HttpMethod } from "#coordinator/web/api-operation";
@@ -17,10 +17,10 @@ export interface Question {
   readonly method: HttpMethod;
   readonly path: string;
   readonly accept: string;
-  /** The operation's room, which is loaded alone when no coordinator runs. */
+  /** The operation's room. Only this room is loaded when no coordinator is running. */
   readonly room: string;
   readonly body?: unknown;
-  /** True to set up an empty database. */
+  /** True if an empty database is to be set up. */
   readonly setsUp?: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Answer {
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>;
 
-/** Longer than an explorer's first count of ten million subnets. */
+/** More than an explorer's first count of ten million subnets takes. */
 const patienceMs = 300_000;
 
 export async function askCoordinator(context: CommandContext, question: Question): Promise<Answer> {
@@ -57,7 +57,7 @@ const answerOf = (status: number, headers: Headers, body: string): Answer => ({
   isEmpty: headers["nearcrawl-empty"] !== undefined,
 });
 
-/** Null when none runs in this home, or it uses another database. */
+/** Returns null when no coordinator is running in this home, or when it uses another database. */
 async function askRunning(context: CommandContext, question: Question): Promise<Answer | null> {
   const { currentRun, databaseUrl, schema, home } = context;
   if (currentRun === null || !isRunning(currentRun.pid) || currentRun.schema !== schema) return null;
@@ -72,7 +72,7 @@ async function askRunning(context: CommandContext, question: Question): Promise<
     const { statusCode, headers, body: answer } = await client.request({ ...asked, ...sent });
     return answerOf(statusCode, headers, await answer.text());
   } catch (error) {
-    // No socket: an earlier release, or a path too long for one.
+    // There is no socket: the coordinator is of an earlier release, or the path is too long for one.
     const { code = "" } = error as { readonly code?: string };
     if (["ENOENT", "ECONNREFUSED", "EACCES", "ENAMETOOLONG", "EINVAL"].includes(code)) return null;
     throw error;
@@ -110,7 +110,7 @@ async function askInProcess(
   }
 }
 
-/** Null means no file. An unreadable file only fails the commands that need it. */
+/** `null` means that there is no file. An unreadable file makes only the commands fail that need it. */
 async function configOf(file: string | null, { room }: Question) {
   const { readCoordinatorSettings, withPlaces } = await import("./setup/coordinator-settings.ts");
   const { readCoordinatorConfig } = await import("#coordinator/config");

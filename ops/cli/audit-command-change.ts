@@ -10,8 +10,8 @@ import { printable } from "#core/terminal-text";
 const mostOfName = 50;
 
 /**
- * Call it after the change; before and after must not hold secrets. Throws a DatabaseError that says that the change was made
- * but not recorded.
+ * Call it after the change. `before` and `after` must not contain secrets. Throws a DatabaseError which says that the change
+ * was made but not recorded.
  */
 export async function recordCommand(pool: Pool, change: Change): Promise<void> {
   changed.add(pool);
@@ -29,21 +29,21 @@ export async function recordCommand(pool: Pool, change: Change): Promise<void> {
 /** Databases that this command has changed. */
 const changed = new WeakSet<Pool>();
 
-/** Whether the command must be in the journal's files before it reports success. */
+/** Whether the command's changes must be in the journal's files before it reports success. */
 export const isJournaled = (pool: Pool) => changed.has(pool);
 
-/** `root` is the folder of the home's journals. Throws a DatabaseError when it cannot be written. */
+/** `root` is the folder of the home's journals. Throws a DatabaseError when the journal cannot be written. */
 export async function keepJournal(pool: Pool, root: string): Promise<void> {
   const { journal } = await Journal.open(pool, root, () => new Date());
   await journal.catchUp();
 }
 
-/** `root on db1`: the name of command users in the audit log. */
+/** Example: `root on db1`. Names the command's user in the audit log. */
 export function commandActor(): string {
   return `${systemUser()} on ${printable(hostname(), mostOfName)}`;
 }
 
-/** A container's user may have no name. */
+/** A user in a container may have no name. */
 export function systemUser(): string {
   try {
     return printable(userInfo().username, mostOfName);
@@ -52,7 +52,7 @@ export function systemUser(): string {
   }
 }
 
-/** The system user's name, without characters that audit log names exclude. */
+/** The system user's name, without characters that the audit log does not allow in names. */
 export function ownName(): string {
   return systemUser().replace(/[^\p{L}\p{N}._@+-]/gu, "-");
 }

@@ -1,4 +1,4 @@
-/** The common context of commands: data folder, database, schema and output. The commands read the environment only here. */
+/** The context that commands share: data folder, database, schema and output. Commands read the environment only here. */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -11,22 +11,22 @@ import type { Database } from "#db/server-database";
 import { readServerUrl, withoutPassword } from "#db/server-url";
 import { isJournaled, keepJournal } from "./audit-command-change.ts";
 
-/** What the latest `nearcrawl up` or `coordinator` recorded, so that other commands find it. */
+/** What the latest `nearcrawl up` or `coordinator` recorded for other commands. */
 interface CurrentRun {
   readonly schema: string;
   readonly webUrl: string | null;
   readonly pid: number;
-  /** The run's DNS servers as `address:port`; empty: the system's. */
+  /** The run's DNS servers as `address:port`. An empty list means the system's. */
   readonly resolvers: readonly string[];
   /** The file of `--config`. */
   readonly settingsFile: string | null;
-  /** The server's URL without its password; null: the embedded one. */
+  /** The server's URL without its password. `null` means the embedded server. */
   readonly database: string | null;
 }
 
 export interface CommandContext {
   readonly home: string;
-  /** The coordinator's file; null when there is none, so that all defaults apply. */
+  /** The coordinator's settings file. `null` means that there is none, so that all defaults apply. */
   readonly settingsFile: string | null;
   readonly databaseUrl: string | null;
   readonly schema: string;
@@ -42,10 +42,10 @@ export interface ContextOptions {
 }
 
 /**
- * Options win over the environment, the environment over the settings file and the latest run, those over the defaults. The
- * settings file is the named one, else that of the latest run, else `coordinator.toml` in the home folder. An empty variable
- * counts as not set. Throws a ConfigError for a settings file that cannot be read, and where the latest run used a server
- * and none is stated now: the embedded database would be another, and empty.
+ * Options win over the environment, the environment over the settings file and the latest run, and these over the defaults. The
+ * settings file is the one named, else that of the latest run, else `coordinator.toml` in the home folder. An empty variable
+ * counts as unset. Throws a ConfigError when the settings file cannot be read, or when the latest run used a server and no
+ * database is named now, because the embedded database would be a different, empty one.
  */
 export function commandContext(
   options: ContextOptions,
@@ -64,7 +64,7 @@ export function commandContext(
   return context;
 }
 
-/** The same for a command that begins a run, which ignores how the latest one was started. */
+/** The same for a command that starts a run, and therefore ignores how the latest run was started. */
 export function contextOfStart(
   options: ContextOptions,
   env: NodeJS.ProcessEnv = process.env,
@@ -82,7 +82,7 @@ export function contextOfStart(
   };
 }
 
-/** Says which setting names a different database than the one in use, or null. */
+/** Returns which setting names a different database than the one in use, or null. */
 export function contradictedDatabase(
   { databaseUrl, settingsFile }: CommandContext,
   options: ContextOptions,
@@ -103,7 +103,7 @@ export function contradictedDatabase(
 const homeOf = (options: ContextOptions, env: NodeJS.ProcessEnv) =>
   resolve(options.home ?? (env.NEARCRAWL_HOME || defaultHome(env)));
 
-/** The folder of a home's database journals (coordinator/journal). */
+/** The folder of a home's database journals (coordinator/run/journal). */
 export const journalRootOf = (home: string) => join(home, "journal");
 
 /** The socket at which a coordinator answers its owner's commands. */
@@ -128,14 +128,14 @@ function databaseUrlIn(file: string | null): string | null {
 }
 
 interface WithDatabaseOptions {
-  /** Accepts a schema with any migrations; by default, one of another version is refused. */
+  /** If true, accepts a schema with any migrations. By default, a schema of another version is refused. */
   readonly anySchema?: boolean;
   /** Reports events of the embedded server. */
   readonly onServer?: (event: ServerEvent) => void;
 }
 
 /**
- * Opens the context's database (starting the embedded one where no server is named), runs the work and closes it. Throws a
+ * Opens the context's database (starts the embedded one if no server is named), runs the work and closes it. Throws a
  * DatabaseError when the schema is not this program's: a newer version migrated it, or an older one stopped half-way.
  */
 export async function withDatabase<T>(
@@ -159,14 +159,14 @@ export async function withDatabase<T>(
   }
 }
 
-/** Whichever command starts the server prints it. */
+/** Printed by whichever command starts the server. */
 function sayKeptAside(event: ServerEvent): void {
   if (event.type === "kept-aside") process.stderr.write(`nearcrawl: ${keptAsideWords(event.folder)}\n`);
 }
 
 /**
- * The authorization header for OpenSearch, or null. Throws a ConfigError for an incomplete pair, and for characters that no
- * header can hold.
+ * The authorization header for OpenSearch, or null. Throws a ConfigError for an incomplete pair, and for characters that are
+ * not allowed in headers.
  */
 export function openSearchAuthorization(env: NodeJS.ProcessEnv = process.env): string | null {
   const whole = env.NEARCRAWL_OPENSEARCH_AUTHORIZATION ?? "";
@@ -185,7 +185,7 @@ export function openSearchAuthorization(env: NodeJS.ProcessEnv = process.env): s
   return user === "" ? null : `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 }
 
-/** A system folder for root, because another user must reach it; otherwise the user's data folder. */
+/** For root a system folder, because another user must reach it. Otherwise the user's data folder. */
 export function defaultHome(env: NodeJS.ProcessEnv): string {
   if (process.getuid?.() === 0) return "/var/lib/nearcrawl";
   return join(env.XDG_DATA_HOME || join(homedir(), ".local/share"), "nearcrawl");

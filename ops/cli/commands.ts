@@ -1,8 +1,8 @@
 /**
- * Every command of `nearcrawl` by its name: those with work of their own, and those that operations state. A command comes
- * described, from the list that the build makes of them all (commands.json beside this file: arguments, options, help), or
- * loaded, with what it does. So help and wrong usage start nothing of a command's work, and a command loads no operations but
- * its own. From the sources there is no list: all operations are loaded to know whose a command is.
+ * Every command of `nearcrawl` by its name: those with code of their own, and those that operations define. A command comes
+ * either described, from the list that the build makes of all of them (commands.json beside this file: arguments, options,
+ * help), or loaded, with its action. Help and wrong usage therefore load none of a command's code, and a command loads only its
+ * own operations. When running from the sources there is no list, so all operations are loaded to find the command's own.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { Command } from "commander";
@@ -15,7 +15,7 @@ import {
   topOf,
 } from "./described-command.ts";
 
-/** `name` is the requested command; any other word means all. Returns null without a list. */
+/** `name` is the command requested. If it is no command's name, all are described. Returns null when there is no list. */
 export function describedProgram(
   name: string | undefined,
   act: () => Promise<void>,
@@ -26,13 +26,13 @@ export function describedProgram(
   return programWith((named.length > 0 ? named : list).map((one) => commandOf(one, act)));
 }
 
-/** With the list, only the modules of the command's operations are loaded. */
+/** If there is a list, only the modules of the command's operations are loaded. */
 export async function loadedProgram(name: string | undefined): Promise<Command> {
   const modules = readList()?.find((one) => one.name === name)?.modules;
   return programWith((await everyCommand(name, modules)).map(({ command }) => command));
 }
 
-/** The list that the build writes. */
+/** Makes the list that the build writes. */
 export async function describeCommands(): Promise<DescribedCommand[]> {
   return (await everyCommand()).map(({ command, modules }) => ({ ...describeCommand(command), modules }));
 }
@@ -66,7 +66,7 @@ function readList(): DescribedCommand[] | null {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
 }
 
-/** Commands with code of their own, by their words after `nearcrawl`. All others are operations. */
+/** Commands with code of their own, by the words after `nearcrawl`. All other commands are operations. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand(),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand(),
@@ -114,7 +114,7 @@ A closed pipe (… | head) changes none of them; it ends what is printed with 0.
 }
 
 function overrideExit(command: Command): void {
-  // Descriptions wrap within 80 columns however long the sub-commands' names are.
+  // The width lets descriptions wrap within 80 columns however long the sub-commands' names are.
   command.exitOverride().configureHelp({ minWidthToWrap: 20 });
   command.commands.forEach(overrideExit);
 }

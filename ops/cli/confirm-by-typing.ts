@@ -12,10 +12,10 @@ export const yesOption = () =>
   new Option("--yes", "do not ask (nobody is asked where the input is no terminal)");
 
 export interface Deed {
-  /** The consequences in numbers, and how to undo it. */
+  /** The consequences in numbers, and how to undo the action. */
   readonly follows: string;
   readonly typed: string;
-  /** What `typed` is, such as “its name”. */
+  /** Says what `typed` is, such as “its name”. */
   readonly asked: string;
 }
 
@@ -25,7 +25,8 @@ interface TerminalStreams {
 }
 
 /**
- * Returns false when not confirmed, after printing it and setting the exit code. With `deed` null there is nothing to confirm.
+ * Returns false when not confirmed, after printing that and setting the exit code. If `deed` is null, no confirmation is
+ * needed.
  */
 export async function confirmedByTyping(
   options: ConfirmOptions,

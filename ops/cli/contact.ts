@@ -1,4 +1,4 @@
-/** `--contact`: the webmasters' contact, without which nobody may crawl the public web, and whether it works. */
+/** `--contact`: the contact for webmasters, without which nobody may crawl the public web. Checks that it works. */
 import { Resolver } from "node:dns/promises";
 import { request } from "undici";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
@@ -40,13 +40,13 @@ const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 const dnsTimeoutMs = 4000;
 const pageTimeoutMs = 10_000;
 
-/** Returns null when it works. `contact` is an e-mail address or a URL; `resolvers` are DNS servers, empty: the system's. */
+/** Returns null when `contact` (an e-mail address or URL) works. Empty `resolvers` mean the system's DNS servers. */
 export async function contactTrouble(contact: string, resolvers: readonly string[]): Promise<string | null> {
   const domain = /^(?:mailto:)?[^@\s]+@([^@\s]+)$/.exec(contact)?.[1];
   return domain === undefined ? await pageTrouble(contact) : await mailTrouble(domain, resolvers);
 }
 
-/** RFC 5321 section 5.1: MX records, or else an address; RFC 7505: a lone "." accepts no mail. */
+/** RFC 5321 section 5.1 requires MX records or else an address. With RFC 7505, a lone "." accepts no mail. */
 async function mailTrouble(domain: string, servers: readonly string[]): Promise<string | null> {
   const resolver = new Resolver({ timeout: dnsTimeoutMs, tries: 2 });
   if (servers.length > 0) resolver.setServers(servers);

@@ -1,4 +1,4 @@
-/** Crawler keys: 256 random bits, shown once; the database holds their SHA-256. */
+/** Crawler keys are 256 random bits, shown once. The database has only their SHA-256. */
 import { createHash, randomBytes } from "node:crypto";
 
 export function newCrawlerKey(): { key: string; keyHash: string } {

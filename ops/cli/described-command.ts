@@ -1,7 +1,7 @@
 /**
- * A command's description without its action, as a plain value: enough to print its help and check its usage, for which
- * Commander has no form. It holds the features that our commands use; a test compares every command with its description, so
- * that the use of another feature fails there.
+ * A command's description without its action, as a plain value from which its help can be printed and its usage checked.
+ * Commander has no such form. It covers the features that our commands use. A test compares every command with its description,
+ * so using another feature fails there.
  */
 import type { EventEmitter } from "node:events";
 import { Argument, Command, Option } from "commander";
@@ -13,16 +13,16 @@ export interface DescribedCommand {
   readonly summary: string;
   readonly arguments: readonly DescribedArgument[];
   readonly options: readonly DescribedOption[];
-  /** The text after the options in its help. */
+  /** The text that follows the options in the command's help. */
   readonly afterHelp: string;
   readonly commands: readonly DescribedCommand[];
-  /** It has an action itself, not only sub-commands. */
+  /** True when it has an action itself, not only sub-commands. */
   readonly acts: boolean;
-  /** Options after a sub-command's name belong to it. */
+  /** True when options after a sub-command's name belong to that sub-command. */
   readonly positionalOptions: boolean;
-  /** Its heading in the parent's list. */
+  /** The command's heading in the parent's list. */
   readonly helpGroup?: string;
-  /** The indexes of its operations in the rooms' list (room-operations.ts). */
+  /** The indexes of the command's operations in the rooms' list (room-operations.ts). */
   readonly modules?: readonly number[];
 }
 
@@ -34,7 +34,7 @@ interface Described {
 }
 
 interface DescribedArgument extends Described {
-  /** The name within brackets. */
+  /** The argument's name without brackets. */
   readonly name: string;
 }
 
@@ -65,7 +65,7 @@ export function describeCommand(command: Command): DescribedCommand {
   };
 }
 
-/** `act` is its action and that of its sub-commands. */
+/** `act` becomes the action of the command and of its sub-commands. */
 export function commandOf(described: DescribedCommand, act: () => Promise<void>): Command {
   const command = new Command(described.name)
     .description(described.description)
@@ -112,13 +112,13 @@ function afterHelpOf(command: Command): string {
 export interface NamedCommand {
   readonly name: string;
   readonly command: Command;
-  /** The description of the command above it, where that does nothing itself. */
+  /** The description of the parent command, if that has no action of its own. */
   readonly group?: { readonly says: string; readonly help?: string } | undefined;
-  /** Its page's place in the navigation. */
+  /** The place of the command's page in the navigation. */
   readonly page?: { readonly groupName: string | null; readonly place: number } | undefined;
 }
 
-/** Places two-word commands below one-word ones, in the order and under the headings of the pages' navigation. */
+/** Places two-word commands below one-word commands, in the order and under the headings of the pages' navigation. */
 export function commandTree(all: readonly NamedCommand[]): Command[] {
   const single = all.filter(({ name }) => topOf(name) === name);
   const tops = new Map(single.map(({ name, command }) => [name, command]));
@@ -126,7 +126,7 @@ export function commandTree(all: readonly NamedCommand[]): Command[] {
     const top = topOf(name);
     if (top === name) continue;
     const above = tops.get(top) ?? groupCommand(top, all);
-    // Options after the sub-command's name are its own.
+    // Options after the sub-command's name belong to the sub-command.
     tops.set(top, above.enablePositionalOptions().addCommand(command));
   }
   const placed = [...tops].map(([top, command]) => {

@@ -1,4 +1,4 @@
-/** The sign-in link of whoever starts a coordinator: an operator with the system user's name. Recorded in the audit log. */
+/** Issues (and audits) the sign-in link of whoever starts a coordinator: an operator with the system user's name. */
 import type { Pool } from "pg";
 import { readCoordinatorPlace } from "#coordinator/place/crawlers/coordinator-place-store";
 import { createSignInLinkStore } from "#coordinator/run/access/session-store";

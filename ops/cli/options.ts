@@ -1,4 +1,4 @@
-/** Values of options, parsed for commander, and `--allow`. */
+/** Parses option values for commander, and defines `--allow`. */
 import { InvalidArgumentError } from "commander";
 import { UsageError } from "#core/errors";
 import { parseRange } from "#core/ip/range";
@@ -13,7 +13,7 @@ export function boundedNumber(least: number, most: number): (text: string) => nu
   };
 }
 
-/** One hour; no RTT is longer. */
+/** Up to one hour, which no RTT exceeds. */
 export const milliseconds = boundedNumber(0, 3_600_000);
 
 export const share = boundedNumber(0, 1);
@@ -28,7 +28,7 @@ export function boundedInteger(least: number, most: number): (text: string) => n
   };
 }
 
-/** Parses a comma-separated list of these names, each once. */
+/** Parses a comma-separated list of these names, in which each may occur once. */
 export function listOf<Name extends string>(names: readonly Name[]): (text: string) => Name[] {
   return (text) => [
     ...new Set(

@@ -14,7 +14,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** A progress line: rewritten in place on a terminal, printed at most every `plainSeconds` elsewhere. */
+/** A progress line. On a terminal it is rewritten in place, elsewhere printed at most every `plainSeconds`. */
 export class ProgressLine {
   readonly #stream: NodeJS.WriteStream;
   readonly #plainSeconds: number;
@@ -37,7 +37,7 @@ export class ProgressLine {
     }
   }
 
-  /** Ends the line, so that the next output starts on its own. */
+  /** Ends the line, so that other output starts on a new one. */
   done(): void {
     if (this.#shown) this.#stream.write("\n");
     this.#shown = false;
@@ -45,11 +45,11 @@ export class ProgressLine {
 }
 
 /**
- * Writes to standard output and waits until it is taken, so that a slow reader slows the writer instead of filling memory.
- * Returns false when the reader is gone (`… | head`); the command then ends silently.
+ * Writes to standard output and waits until it is accepted, so that a slow reader slows the writer instead of filling memory.
+ * Returns false when the reader is gone (`… | head`), after which the command should end silently.
  */
 export function writeOut(text: string): Promise<boolean> {
-  // The failure also reaches the callback; without a listener it would end the process with a stack trace.
+  // The failure also reaches the callback. Without a listener it would end the process with a stack trace.
   if (process.stdout.listenerCount("error") === 0) process.stdout.on("error", () => {});
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => {
@@ -60,7 +60,7 @@ export function writeOut(text: string): Promise<boolean> {
   });
 }
 
-/** `4,000 of about 20,000 · 500/s · 32 s left`. `expected` is 0 when unknown; the rate appears after half a second. */
+/** Example: `4,000 of about 20,000 · 500/s · 32 s left`. `expected` is 0 if unknown. The rate appears after half a second. */
 export function paceText(done: number, expected: number, elapsedSeconds: number): string {
   const rate = elapsedSeconds > 0.5 && done > 0 ? done / elapsedSeconds : null;
   const parts = [`${countText(done)}${expected > done ? ` of about ${countText(expected)}` : ""}`];
@@ -69,7 +69,7 @@ export function paceText(done: number, expected: number, elapsedSeconds: number)
   return parts.join(" · ");
 }
 
-/** `0.4 s`, `12 s`, `3 min 20 s`. */
+/** Examples: `0.4 s`, `12 s`, `3 min 20 s`. */
 export function secondsText(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -91,7 +91,7 @@ export function terminalPaper(stream: NodeJS.WriteStream = process.stdout): Pape
   return { width: stream.isTTY ? Math.max(40, stream.columns ?? 80) : null, colours: hasColours(stream) };
 }
 
-/** Colours only on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set. FORCE_COLOR=1 enables them in pipes. */
+/** Colours only a terminal, unless NO_COLOR (no-color.org) or TERM=dumb is set. FORCE_COLOR=1 enables colours in pipes. */
 export function hasColours(
   stream: { readonly isTTY?: boolean } = process.stdout,
   env: NodeJS.ProcessEnv = process.env,

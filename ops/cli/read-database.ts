@@ -1,4 +1,4 @@
-/** Commands that only read: they say when nothing is set up yet, and create nothing. */
+/** For commands that only read. They say when nothing is set up yet, and create nothing. */
 
 import type { Command } from "commander";
 import { DatabaseError } from "#core/errors";
@@ -23,7 +23,7 @@ export function refuseNothing({ databaseUrl, home }: CommandContext): void {
     throw new DatabaseError(`nothing has been set up in ${home}: run nearcrawl up first`);
 }
 
-/** For an open database. */
+/** The same for a database that is already open. */
 export async function readFrom<T>(
   database: Database,
   { schema }: Pick<CommandContext, "schema">,
@@ -40,7 +40,7 @@ export async function readFrom<T>(
   }
 }
 
-// The options of every command that uses the coordinator's database.
+// The options shared by all commands that use the coordinator's database.
 
 export interface DatabaseOptions extends ContextOptions {
   readonly json?: boolean;

@@ -1,6 +1,6 @@
 /**
- * Commands made from operations: arguments and options come from the parameters and the body's schema. They print the page's
- * text, or the API's answer (`--json`).
+ * Commands made from operations. Their arguments and options come from the operation's parameters and the body's schema. They
+ * print the page's text, or the API's answer (`--json`).
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
@@ -33,7 +33,7 @@ const usualOf = ({ usual }: RoomCommand, name: string, { isNeeded }: Field) => (
   isNeeded: isNeeded && usual?.(ownName())[name] === undefined,
 });
 
-/** The operations' commands, with the API description's texts as help. */
+/** Makes the operations' commands. Their help uses the texts of the API's description. */
 export function commandsOf(operations: readonly ApiOperation[], room: string): NamedCommand[] {
   return (operations as readonly AnyOperation[]).flatMap((operation) =>
     [operation.command ?? []].flat().map((command) => {
@@ -120,7 +120,7 @@ function secondsOf(asked: unknown): number {
   );
 }
 
-/** Repeats until interrupted, redrawing a terminal. Failures are printed and retried. */
+/** Repeats until interrupted and redraws a terminal each time. Failures are printed, and the next round tries again. */
 async function watched(ask: () => Promise<void>, seconds: number): Promise<void> {
   const { stdout } = process;
   const stopping = untilAskedToStop();
@@ -159,13 +159,13 @@ function tell({ status, type, isEmpty, body }: Answer, options: RoomOptions): vo
   printJson(value);
 }
 
-/** Faults that the operator can fix are wrong usage; others are failures. */
+/** Faults that the operator can fix count as wrong usage, all others as failures. */
 function fail(status: number, words: string): void {
   if (status === 404) return void process.stderr.write(`nearcrawl: ${words}\n`);
   throw status < 500 && status !== 429 ? new UsageError(words) : new Error(words);
 }
 
-/** From query, path and body. */
+/** Collects the fields of query, path and body. */
 function fieldsOf({ parameters = {}, body }: ApiOperation): Record<string, Field> {
   const schemas = [z.object({ ...parameters.query, ...parameters.path }), ...(body ? [body.schema] : [])];
   const fields = schemas.flatMap(fieldsIn).map((field) => [field.name, field] as const);
@@ -181,7 +181,7 @@ const kebab = (name: string) =>
 
 function optionOf(name: string, { words, isNeeded, type, choices }: typeof fieldOfText): Option {
   if (name === "format") return new Option("--csv", "as CSV");
-  // A single choice is a flag.
+  // An option with only one choice is a flag.
   const isFlag = type === "boolean" || choices?.length === 1;
   const several = type === "array" ? "..." : "";
   const flags = isFlag ? `--${kebab(name)}` : `--${kebab(name)} <value${several}>`;
@@ -189,7 +189,7 @@ function optionOf(name: string, { words, isNeeded, type, choices }: typeof field
   return choices === undefined || isFlag ? option : option.choices(choices);
 }
 
-/** The typed values by the API's names. */
+/** Returns the typed values under the API's names. */
 function valuesOf(
   { takes = "", operation, named: optionNames = {}, usual }: RoomCommand,
   args: readonly (string | readonly string[] | undefined)[],
@@ -227,7 +227,7 @@ function bodyOf(operation: ApiOperation, values: Readonly<Record<string, unknown
   return Object.fromEntries(given.map(([name, field]) => [name, sentValue(name, values[name], field)]));
 }
 
-/** `none` is the API's null for optional numbers. */
+/** `none` stands for null in optional numbers of the API. */
 function sentValue(name: string, value: unknown, { type, mayBeNone }: Field): unknown {
   if (mayBeNone && value === "none") return null;
   if (type !== "number" && type !== "integer") return value;

@@ -1,11 +1,11 @@
-/** What a process does that systemd or a supervisor runs: its sign of life, and how it is asked to end. */
+/** How a process that systemd or a supervisor runs signals that it is alive, and how it is asked to stop. */
 import { spawn } from "node:child_process";
 
-// A sign of life for systemd's watchdog (sd_watchdog_enabled(3)), where the unit sets one: a coordinator whose loop stands
-// still is ended and started again. It says that the process takes turns, and nothing of the database: to start it anew
-// would not bring that back. Node has no datagrams on Unix sockets, so systemd-notify sends them, a few times a minute.
+// Keep-alive messages for systemd's watchdog (sd_watchdog_enabled(3)), if the unit enables it. systemd restarts a coordinator
+// whose event loop is stuck. The messages say nothing about the database, since a restart would not bring it back. Node cannot
+// send datagrams on Unix sockets, so systemd-notify sends the messages, a few times a minute.
 
-/** Further signs make up for a lost one in time. */
+/** Messages per watchdog interval. Several are sent, so that one may be lost. */
 const signsInTime = 3;
 
 export function signOfLifeMs(env: NodeJS.ProcessEnv, processId: number): number | null {
@@ -15,7 +15,7 @@ export function signOfLifeMs(env: NodeJS.ProcessEnv, processId: number): number 
   return Math.max(1, Math.floor(Number(microseconds) / 1000 / signsInTime));
 }
 
-/** Does nothing without a watchdog. `onFault`: no signs can be sent, so the watchdog will end this process. */
+/** Does nothing without a watchdog. Calls `onFault` when no message can be sent, since systemd will then end this process. */
 export function keepWatchdogCalm(
   onFault: (words: string) => void,
   env: NodeJS.ProcessEnv = process.env,
@@ -36,25 +36,25 @@ export function keepWatchdogCalm(
   return { stop: () => clearInterval(timer) };
 }
 
-// A second signal within this time is the same one.
+// A second signal within this time counts as the same signal.
 
 const sameSignalMs = 1500;
 
-/** Waits for SIGINT or SIGTERM, or in a supervised process for the supervisor's end. */
+/** Waits for SIGINT or SIGTERM, or in a supervised process for the end of the supervisor. */
 export function untilAskedToStop(): Promise<"signal" | "disconnect"> {
   return new Promise((resolve) => {
     const onSignal = () => asked("signal");
     const onDisconnect = () => asked("disconnect");
     const asked = (how: "signal" | "disconnect") => {
-      // One Ctrl-C may arrive twice (from the terminal and from npm); a later one ends the process at once.
+      // One Ctrl-C may arrive twice (from the terminal and from npm). A later signal ends the process immediately.
       setTimeout(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal), sameSignalMs).unref();
-      // A listener on the channel would keep the finished process alive.
+      // Otherwise a listener on the channel would keep the finished process alive.
       process.off("disconnect", onDisconnect);
       resolve(how);
     };
     process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
     if (process.connected) process.on("disconnect", onDisconnect);
-    // Its supervisor ended before this call.
+    // The supervisor ended before this call.
     else if (process.send) asked("disconnect");
   });
 }

@@ -242,10 +242,7 @@ function wantedNames({ wanted, ids }: HolderDifference, nameOf: (text: number) =
   return (id: number) => nameOf(wanted.nameId(ids.indexOf(id)));
 }
 
-/**
- * Maps each holder that lost remaining subnets to their new holders. These include the holder itself while it keeps
- * some.
- */
+/** Maps each holder that lost remaining subnets to their new holders, including itself while it keeps some subnets. */
 function heirsOf(families: readonly FamilyDifference[], { ids }: HolderDifference): Map<number, Set<number>> {
   const heirs = new Map<number, Set<number>>();
   const each = (visit: (from: number, to: number) => void) => {

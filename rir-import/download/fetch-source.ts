@@ -468,10 +468,7 @@ async function partBeginning(partFile: string, url: string): Promise<PartBeginni
   }
 }
 
-/**
- * Starts an empty part for this origin. `null` means that its version cannot be requested again, so it cannot be
- * resumed.
- */
+/** Starts an empty part for this origin. `null` means that no later try can request the same version to resume it. */
 async function beginPart(partFile: string, origin: PartOrigin | null): Promise<void> {
   await removePart(partFile);
   await writeFile(partFile, "");

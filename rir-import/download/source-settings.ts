@@ -183,10 +183,7 @@ export function sourceSettings(values: unknown, folder: string): SourceSettings 
   };
 }
 
-/**
- * Returns the source with the operator's changes, or what is missing. Naming a secret or URL activates a waiting
- * source.
- */
+/** Returns the changed source, or what is missing. A waiting source becomes active when a secret or URL is named. */
 function changedSource(
   key: string,
   at: {

@@ -153,10 +153,7 @@ class ListReader {
     this.#sink.malformed({ line: this.#lineOf(shown), reason, value: shown.slice(0, 200) });
   }
 
-  /**
-   * Finds lines for the first few entries only, since reports show no more. Returns 0 when the text spells the value
-   * otherwise.
-   */
+  /** Locates only the first few values, since reports show no more. Returns 0 for one that is spelled differently. */
   #lineOf(value: string): number {
     if (value === "" || this.#linesLooked++ >= 20) return 0;
     const found = this.#text.indexOf(JSON.stringify(value), this.#at);

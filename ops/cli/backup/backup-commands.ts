@@ -187,7 +187,7 @@ Example:
     });
 }
 
-/** Other servers are backed up by their own tools. */
+/** Throws for other servers, which are backed up by their own tools. */
 function embeddedContext(options: HomeOptions): CommandContext {
   const context = commandContext(options);
   if (context.databaseUrl === null) return context;
@@ -203,7 +203,7 @@ type Interrupted<T> = (
   onStep: (step: RestoreStep) => void,
 ) => Promise<T>;
 
-/** Returns null when interrupted, after printing it and setting the exit code. A second signal ends it at once. */
+/** Returns null when interrupted, after printing that and setting the exit code. A second signal ends it immediately. */
 async function interruptible<T>(work: Interrupted<T>, afterwards: string): Promise<T | null> {
   const asked = new AbortController();
   const stop = () => asked.abort();
@@ -235,7 +235,7 @@ function progressText(verb: string, { bytes, totalBytes }: CopyProgress, seconds
   return `${bytesText(bytes)} of ${bytesText(totalBytes)} ${verb}, ${bytesText(rate)}/s, ETA ${left}`;
 }
 
-/** Prints the number of files; backup.json lists them. */
+/** Prints how many files there are. backup.json lists them. */
 const factsOf = ({ files, folders: _, ...manifest }: BackupManifest) => ({
   ...manifest,
   files: files.length,
@@ -256,7 +256,7 @@ const listedAnswer = ({ manifest, ...rest }: KnownBackup, home: string) => ({
   manifest: factsOf(manifest),
 });
 
-/** The first eight digits distinguish the databases of a home. */
+/** Eight digits suffice to distinguish the databases of a home. */
 const shortId = (id: string) => id.slice(0, 8);
 
 function databaseText(manifest: BackupManifest, home: string): string {

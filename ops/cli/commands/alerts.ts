@@ -1,4 +1,4 @@
-/** `nearcrawl alerts`: what needs attention now; scripts use its exit code. */
+/** `nearcrawl alerts`: what needs attention now. Scripts use its exit code. */
 
 import { TLSSocket } from "node:tls";
 import { Command, InvalidArgumentError } from "commander";
@@ -80,10 +80,10 @@ function checkedUrl(text: string): string {
   throw new InvalidArgumentError("must look like http://127.0.0.1:7411");
 }
 
-// What needs attention, from every available source: the database, with a time limit of a second, and the coordinator that runs
-// here, which knows what no database does. When neither answers, that is the alert.
+// Collects what needs attention from every available source: the database, with a time limit of a second, and the coordinator
+// running here, which knows what no database does. When neither answers, that is the alert.
 
-/** A coordinator answers /ready within two seconds, whatever the database does. */
+/** A coordinator answers /ready within two seconds, even when its database does not answer. */
 const askMs = 2500;
 const connectMs = 900;
 
@@ -93,7 +93,7 @@ class AlertsAnywhere {
   readonly #coordinatorUrl: string | null;
   #database: Database | null = null;
 
-  /** `coordinatorUrl` is the one to ask; null: the last one in the home folder. */
+  /** `coordinatorUrl` is the coordinator to ask. `null` means the last one of the home folder. */
   constructor(context: CommandContext, coordinatorUrl: string | null) {
     this.#context = context;
     this.#coordinatorUrl = coordinatorUrl;
@@ -121,7 +121,7 @@ class AlertsAnywhere {
     const asked = coordinator.words === null ? "" : `; ${coordinator.words}`;
     return {
       at: now.toISOString(),
-      // The coordinator knows the start of each alert.
+      // Prefers the coordinator's alerts, because it knows when each one started.
       alerts: merged(
         database.gone == null ? [...coordinator.alerts, ...here] : [...here, ...coordinator.alerts],
       ),
@@ -136,7 +136,7 @@ class AlertsAnywhere {
     await database?.close();
   }
 
-  /** A stopped embedded server is started by whoever opens the database, so its state is unknown. */
+  /** Does not open a stopped embedded server, which would start it, so its state is unknown. */
   async #lookAtDatabase(now: Date): Promise<OwnFacts> {
     const { databaseUrl, home, schema } = this.#context;
     const lost = databaseUrl === null ? lostDataFolder(home) : null;
@@ -147,7 +147,7 @@ class AlertsAnywhere {
     const watch = new DatabaseWatch(withSearchPath(url, schema), clock);
     try {
       const { silent, unwritable } = await watch.look();
-      // A single query does not wait to see whether it lasts.
+      // A single query cannot show whether the silence lasts, so it counts as long enough.
       const since = now.getTime() - silentLongEnoughMs;
       return {
         ...nothingKnown,
@@ -155,7 +155,7 @@ class AlertsAnywhere {
         unwritable: unwritable === null ? null : { words: unwritable.words, sinceMs: now.getTime() },
       };
     } finally {
-      // A hanging server never confirms the close.
+      // The close is not awaited, because a hanging server never confirms it.
       void watch.close();
     }
   }
@@ -166,7 +166,9 @@ class AlertsAnywhere {
     return this.#database;
   }
 
-  /** The key of the coordinator's certificate, which invitations pin; null when it has none or never started. */
+  /**
+   * The key of the coordinator's certificate, which invitations pin. Null when there is none or no coordinator has started yet.
+   */
   async #statedPin(): Promise<string | null> {
     return await readFrom(await this.#open(), this.#context, async ({ pool }) => {
       return (await readCoordinatorPlace(pool))?.certificatePin ?? null;
@@ -200,11 +202,11 @@ class AlertsAnywhere {
 
 interface Told {
   readonly alerts: readonly Alert[];
-  /** The source and its answer. */
+  /** Names the source and its answer. */
   readonly words: string | null;
 }
 
-/** As in the rule (overview/alert-rules). */
+/** The same limit as in the rule (overview/alert-rules). */
 const silentLongEnoughMs = 4000;
 
 const nothingKnown: OwnFacts = {
@@ -247,7 +249,7 @@ interface Fault {
   readonly isInTheWay?: boolean;
 }
 
-/** A fault in /ready that is no alert by itself (a missing migration) still prevents the coordinator from working. */
+/** A fault in /ready that is not an alert itself (a missing migration) still prevents the coordinator from working. */
 function alertOfFault({ code, words, since, isInTheWay = false }: Fault, url: string): Alert[] {
   const name = code === "jobs-stand-still" ? "job-overdue" : code;
   if (!(ownAlertNames as ReadonlySet<string>).has(name)) {
@@ -260,7 +262,7 @@ function alertOfFault({ code, words, since, isInTheWay = false }: Fault, url: st
 
 type Asked =
   | { readonly type: "answer"; readonly status: number; readonly body: unknown }
-  /** `isUntrusted`: its certificate is neither issued by an authority nor pinned. */
+  /** `isUntrusted` means that the certificate is neither issued by an authority nor pinned. */
   | { readonly type: "silence"; readonly words: string; readonly isUntrusted: boolean };
 
 function faultsIn(body: unknown): readonly Fault[] {
@@ -268,7 +270,7 @@ function faultsIn(body: unknown): readonly Fault[] {
   return Array.isArray(faults) ? (faults as Fault[]) : [];
 }
 
-/** Null when reading needs a token. */
+/** Returns null when reading the alerts needs a token. */
 function ownAlertsIn(asked: Asked): readonly Alert[] | null {
   if (asked.type === "silence" || asked.status !== 200) return null;
   const { alerts } = (asked.body ?? {}) as { readonly alerts?: unknown };
@@ -305,7 +307,7 @@ function wordsOf(error: unknown): string {
 }
 
 /**
- * On this machine the certificate's name differs from the address. Elsewhere it must be issued by an authority or have the
+ * On this machine the certificate's name may differ from the address. On others it must be issued by an authority or have the
  * pinned key, as for crawlers.
  */
 function connector(isHere: boolean, pin: string | null | undefined): buildConnector.connector {

@@ -1,13 +1,13 @@
-/** `nearcrawl completion`: the script with which a shell completes commands. */
+/** `nearcrawl completion`: prints the script with which a shell completes commands. */
 import { Argument, Command, type Option } from "commander";
 
 const hasValue = ({ value }: OptionNode) => value !== "none";
 const ofFile = ({ value }: OptionNode) => value === "file";
 
-/** For bash 4.2 or newer, without the package bash-completion; zsh uses it through its emulation. */
+/** For bash 4.2 or newer, without the package bash-completion. zsh uses the script through its bash emulation. */
 const scripts = { bash: bashScript, zsh: zshScript } as const;
 
-/** `whole` loads the command with all sub-commands. */
+/** `whole` loads the command with all its sub-commands. */
 export function completionCommand(whole: () => Promise<Command>): Command {
   return new Command("completion")
     .description("print the script that lets a shell complete nearcrawl's commands and options")
@@ -94,17 +94,17 @@ function choiceCases({ path, options }: CommandNode): string[] {
 // The commands as shells complete them: a flat list with what may follow each command.
 
 interface CommandNode {
-  /** Words after `nearcrawl`, such as `fleet drain`; empty: the command itself. */
+  /** Words after `nearcrawl`, such as `fleet drain`. Empty for `nearcrawl` itself. */
   readonly path: string;
   readonly commands: readonly string[];
   readonly options: readonly OptionNode[];
-  /** Its arguments are files. */
+  /** True when its arguments are files. */
   readonly takesFiles: boolean;
 }
 
 interface OptionNode {
   readonly name: string;
-  /** The kind of value that follows it. */
+  /** The kind of value that follows the option. */
   readonly value: "none" | "any" | "file" | "choice";
   readonly choices: readonly string[];
 }

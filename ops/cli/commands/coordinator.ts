@@ -142,7 +142,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         webUrl,
         pid: process.pid,
         resolvers: config.resolvers,
-        // The file of `nearcrawl up` is not the operator's.
+        // The file of `nearcrawl up` is not the operator's, so it is not recorded.
         settingsFile: process.send || options.config === undefined ? null : resolve(options.config),
       });
       process.stdout.write(`coordinator at ${webUrl}, ${database.description}\n`);
@@ -154,7 +154,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       const end = await Promise.race([
         asked,
         coordinator.hasToStartOver.then(() => "start-over" as const),
-        // A supervisor detects a lost server by itself.
+        // A supervisor detects by itself that the server was lost.
         ...(process.send ? [] : [server.givenUp]),
       ]);
       if (server.error !== null)
@@ -169,10 +169,10 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
   await withDatabase(context, work, { onServer: server.onServer });
 }
 
-/** How long a coordinator may take to stop without its database. */
+/** Limit for stopping a coordinator whose database is gone. */
 const stopWithoutDatabaseMs = 5000;
 
-/** Logs the embedded server's events. `givenUp` resolves when it died too often. */
+/** Logs the embedded server's events. `givenUp` resolves when the server has died too often. */
 function serverFollower(log: Log) {
   let giveUp: () => void = () => {};
   const follower = {
@@ -197,7 +197,7 @@ function serverFollower(log: Log) {
   return follower;
 }
 
-/** The coordinator's own changes are its own in the audit log. */
+/** In the audit log, the coordinator itself is named as the author of its own changes. */
 function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
   const note = noteOwnChanges({ pool, log, now: () => new Date() });
   return {
@@ -206,16 +206,16 @@ function releaseStoresOf(pool: Pool, log: Log): ReleaseStores {
   };
 }
 
-/** On the embedded database, whoever starts this is its operator. */
+/** With the embedded database, whoever starts the coordinator is its operator. */
 async function printSignInLink({ pool }: Database): Promise<void> {
-  // Logs and pipes have other readers.
+  // Other people may read logs and pipes.
   if (!process.stdout.isTTY) return void process.stdout.write("sign in: nearcrawl sign-in prints a link\n");
   const { url } = await ownSignInLink(pool);
   const words = `as operator, once, within ${linkMinutes.usual} minutes; another: nearcrawl sign-in`;
   process.stdout.write(`sign in: ${url}\n  (${words})\n`);
 }
 
-/** It crawls all the same, but a single large subnet needs an explanation. */
+/** The coordinator crawls without a registry, but having a single large subnet needs an explanation. */
 async function sayWithoutRegistry({ pool }: Database): Promise<void> {
   const { rows } = await pool.query("select from registry_generation where state = 'applied' limit 1");
   if (rows.length > 0) return;

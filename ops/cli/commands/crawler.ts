@@ -93,7 +93,7 @@ async function runCrawler(options: CrawlerOptions): Promise<void> {
   await runUntilAsked(config, log, options.config === undefined ? null : { file: options.config, read });
 }
 
-/** Faults name the settings file and the line. */
+/** Errors name the settings file and the line. */
 function configOf(options: CrawlerOptions): CrawlerConfig {
   try {
     return crawlerConfig(settingsOf(options, process.env));
@@ -141,7 +141,7 @@ function untilAskedToLeave(): Promise<typeof leaves> {
 
 const statusEveryMs = 60_000;
 
-/** Flags override the environment's key, which overrides the file. Invalid numbers stay text, so that the check names them. */
+/** Flags override the environment's key, which overrides the file. Invalid numbers stay text, so that validation names them. */
 export function settingsOf(options: CrawlerOptions, env: NodeJS.ProcessEnv): Record<string, unknown> {
   const file = options.config === undefined ? {} : readSettingsFile(options.config);
   const name = options.name ?? file.name;

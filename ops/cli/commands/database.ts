@@ -27,7 +27,7 @@ export function databaseCommand(): Command {
       )
       .action(async (options: DatabaseOptions) => {
         const context = commandContext(options);
-        // Started separately, so that it outlives this command.
+        // Starts the server outside `withDatabase`, which would stop it when this command ends.
         if (context.databaseUrl === null) await startEmbeddedPostgres(context.home);
         await withDatabase(context, async (database) => {
           if (options.json)

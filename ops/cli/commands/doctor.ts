@@ -1,4 +1,4 @@
-/** `nearcrawl doctor`: whether everything that a coordinator needs is there, and the remedy for what is not. */
+/** `nearcrawl doctor`: whether everything that a coordinator needs is there, and the remedy for everything missing. */
 import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
@@ -93,11 +93,11 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
 
 interface LookedAt {
   readonly findings: readonly Finding[];
-  /** The file's policies with later changes. */
+  /** The file's policies with the changes made since. */
   readonly policies: PolicySettings;
 }
 
-/** An embedded database is checked if it exists, and never created. */
+/** An embedded database is checked only if it exists. It is never created. */
 async function database(
   context: CommandContext,
   now: () => Date,
@@ -130,7 +130,7 @@ async function database(
   }
 }
 
-/** Why it does not answer within a second; null when it answers or would be started on opening. */
+/** Why the database does not answer within a second. Null when it answers, or when opening it would start it. */
 async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise<string | null> {
   const url = databaseUrl ?? runningServerUrl(home);
   if (url === null) return null;
@@ -140,7 +140,7 @@ async function silenceOf({ databaseUrl, home, schema }: CommandContext): Promise
     connectMs: 900,
   });
   const { silent } = await watch.look();
-  // A hanging server never confirms the close.
+  // The close is not awaited, because a hanging server never confirms it.
   void watch.close();
   return silent === null
     ? null

@@ -30,12 +30,12 @@ interface ExtractOptions extends SingleFetchOptions {
 
 interface ExtractAnswer {
   readonly source: string;
-  /** The body exceeded the kept size or nesting. */
+  /** True when the body exceeded the size or nesting that is kept. */
   readonly cut: boolean;
   readonly page: PageExtract;
-  /** Statements on the page's uses; for a file, only those in the page. */
+  /** Statements on how the page may be used. For a file, only those in the page itself. */
   readonly stated: readonly StatedPreference[];
-  /** Links that only one of two parsers finds; absent when not requested or the page is too long. */
+  /** Links that only one of two parsers finds. Absent when not requested or when the page is too long. */
   readonly secondOpinion?: LinksOfTwo | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** `nearcrawl fetch`: one page under all the crawler's rules, with every decision, its timing and the result to ship. */
+/** `nearcrawl fetch`: fetches one page under all the crawler's rules and shows every decision, the timing and the result. */
 import { deflateRawSync } from "node:zlib";
 import { Command } from "commander";
 import { FrameWriter, joinFrame, packResult } from "#protocol/packed/message-frames";

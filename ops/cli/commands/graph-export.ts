@@ -74,7 +74,7 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
   if (options.json && !isPipe) printJson({ written: names });
 }
 
-/** Writes to a temporary name until the file is complete. */
+/** Writes under a temporary name until the file is complete. */
 class OutputFile {
   readonly file: string;
   readonly #handle: FileHandle;
@@ -94,7 +94,7 @@ class OutputFile {
 
   async keep(): Promise<void> {
     await written(this.file, async () => {
-      // A full disk may only be reported here.
+      // A full disk may be reported only at this point.
       await this.#handle.sync();
       await this.#handle.close();
       await rename(partOf(this.file), this.file);
@@ -117,7 +117,7 @@ async function written<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The pipe was closed (`… | head`), so the rest of the graph need not be read. */
+/** The pipe was closed (`… | head`), so the rest of the graph is not needed. */
 class NobodyReads extends Error {}
 
 const toStandardOutput: Sink = async (text) => {
@@ -125,20 +125,20 @@ const toStandardOutput: Sink = async (text) => {
   if (!isRead) throw new NobodyReads();
 };
 
-// The web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph.
+// Writes the web graph as text: edges, CSV, GraphML (graphml.graphdrawing.org) and WebGraph's ASCIIGraph.
 
 const graphFormats = ["edges", "csv", "graphml", "webgraph"] as const;
 type GraphFormat = (typeof graphFormats)[number];
 
-/** Resolves when there is room for more. */
+/** Resolves when more can be written. */
 type Sink = (text: string) => Promise<void>;
 
 interface FormatOptions {
-  /** For edges: hashes instead of URLs. */
+  /** Edges only: writes hashes instead of URLs. */
   readonly hashes: boolean;
-  /** For csv: the nodes instead of the links. */
+  /** CSV only: writes the nodes instead of the links. */
   readonly nodes: boolean;
-  /** For webgraph: receives the list of nodes, one per line; null omits it. */
+  /** WebGraph only: receives the list of nodes, one per line. `null` omits the list. */
   readonly nodeList: Sink | null;
 }
 
@@ -163,7 +163,7 @@ const writeGraph: Readonly<Record<GraphFormat, WriteGraph>> = {
   webgraph: writeWebGraph,
 };
 
-/** `from<tab>to`; between hosts with the number of links. */
+/** Writes lines `from<tab>to`. Between hosts, the number of links follows. */
 async function writeEdges(rows: GraphRows, sink: Sink, { hashes }: FormatOptions): Promise<void> {
   await rows.links(false, async (links) => {
     const lines = links.map((link) => {
@@ -211,8 +211,8 @@ async function writeGraphMl(rows: GraphRows, sink: Sink): Promise<void> {
 }
 
 /**
- * WebGraph's ASCIIGraph: the number of nodes, then a line per node with the ascending numbers of its link targets. Only the
- * numbers are kept in memory.
+ * Writes WebGraph's ASCIIGraph: the number of nodes, then a line per node with the ascending numbers of its link targets. Only
+ * the numbers are kept in memory.
  */
 async function writeWebGraph(rows: GraphRows, sink: Sink, { nodeList }: FormatOptions): Promise<void> {
   const numbers = new Map<string, number>();

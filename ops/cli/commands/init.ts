@@ -1,4 +1,4 @@
-/** `nearcrawl init`: from nothing to a coordinator's settings file and systemd unit. */
+/** `nearcrawl init`: makes a coordinator's settings file and systemd unit from nothing. */
 import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface, type Interface } from "node:readline/promises";
@@ -109,7 +109,7 @@ async function init(given: InitOptions): Promise<void> {
   printAnswer(given, { home, written }, nextSteps(home, written));
 }
 
-/** Written beside it first, so that it is complete or absent. */
+/** Writes under another name first and renames, so that the file is complete or absent. */
 function place(file: string, text: string, mode: number): string {
   writeFileSync(`${file}.new`, text, { mode });
   renameSync(`${file}.new`, file);
@@ -158,7 +158,7 @@ function listenOf(text: string): InitAnswers["listen"] {
   return { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
 }
 
-/** Null: every registry, as without a file. */
+/** `null` means every registry, as if there were no file. */
 function sourcesText({ registries: chosen, contact }: InitOptions): string | null {
   if (chosen === undefined) return null;
   const wanted = chosen.includes("none") ? [] : chosen;
@@ -172,12 +172,12 @@ function sourcesText({ registries: chosen, contact }: InitOptions): string | nul
   return `${JSON.stringify({ ...(contact === undefined ? {} : { contact }), sources }, null, 2)}\n`;
 }
 
-/** The command line for systemd. */
+/** The command line for the systemd unit. */
 function ownProgram(): readonly string[] {
   return [process.execPath, realpathSync(process.argv[1] ?? "")];
 }
 
-/** Asks for what no option states; an empty answer takes the default. */
+/** Asks for what the options do not state. An empty answer means the default. */
 async function asked(given: InitOptions): Promise<InitOptions> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -250,13 +250,13 @@ function nextSteps(home: string, written: readonly string[]): string {
   ].join("\n");
 }
 
-// The coordinator's systemd unit with a machine's paths; `ops/systemd/nearcrawl-coordinator.service` has the usual ones.
+// Writes the coordinator's systemd unit for a machine's paths. `ops/systemd/nearcrawl-coordinator.service` has the usual paths.
 
 interface CoordinatorPaths {
-  /** A program, or Node and a file. */
+  /** A program, or Node and a script. */
   readonly program: readonly string[];
   readonly home: string;
-  /** Certificate and key, when the coordinator serves TLS itself. */
+  /** Certificate and key, if the coordinator serves TLS itself. */
   readonly tlsFiles?: readonly string[];
 }
 
@@ -265,10 +265,10 @@ export const usualCoordinatorPaths: CoordinatorPaths = {
   home: "/var/lib/nearcrawl",
 };
 
-/** Throws a UsageError for a path that a unit cannot hold. */
+/** Throws a UsageError for a path that a unit file cannot express. */
 export function coordinatorUnit({ program, home, tlsFiles = [] }: CoordinatorPaths): string {
   checkUnitPaths(...program, home);
-  // A renewed certificate is a new file, so its folder must be readable.
+  // A renewed certificate is a new file, so its whole folder must be readable.
   const readOnly = [...program.map(packageOf), ...tlsFiles.map((file) => dirname(file))];
   return unit
     .replaceAll("{protectHome}", homeProtection({ readOnly, writable: [home] }).join("\n"))
@@ -276,7 +276,7 @@ export function coordinatorUnit({ program, home, tlsFiles = [] }: CoordinatorPat
     .replaceAll("{home}", home);
 }
 
-/** The packages that a file of ours needs, including the embedded Postgres: around it, or beside its own. */
+/** The folder of packages that one of our files needs, the embedded Postgres included: around it, or beside its own. */
 function packageOf(file: string): string {
   return (
     /^(\/.*?\/node_modules)\/nearcrawl\/dist\//.exec(file)?.[1] ??

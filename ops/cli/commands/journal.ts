@@ -1,4 +1,4 @@
-/** `nearcrawl journal`: what must outlive the database, in files beside it; shows differences and replays them. */
+/** `nearcrawl journal`: what must outlive the database is kept in files beside it. Shows differences and replays the files. */
 import { join } from "node:path";
 import { Command } from "commander";
 import { journalDays, type Replay } from "#coordinator/run/journal/epoch";
@@ -115,10 +115,10 @@ async function compare(options: JournalOptions): Promise<void> {
       pool,
       contents.entries.map(({ entryId }) => entryId),
     );
-    // The database has deleted older entries.
+    // The database deletes older entries, so their absence means nothing.
     const sinceMs = Date.now() - (journalDays - 1) * 86_400_000;
     const unknown = contents.entries.filter(
-      // Entries of earlier epochs were restored when the current one began.
+      // Entries of earlier epochs were restored when the current epoch began.
       ({ entryId, at, epoch: of }) => of === epoch.epoch && !known.has(entryId) && Date.parse(at) >= sinceMs,
     );
     return { folder, entries: contents.entries.length, faults: contents.faults, unknown, epochs: all };

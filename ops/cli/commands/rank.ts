@@ -1,4 +1,4 @@
-/** `nearcrawl rank`: PageRank of URLs and of hosts, computed here or inside the database. */
+/** `nearcrawl rank`: computes PageRank of URLs and of hosts, on this machine or inside the database. */
 import { Command, Option } from "commander";
 import { type RankProgress, rankInWorker } from "#coordinator/crawl/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
@@ -110,7 +110,7 @@ class RankProgressLine {
   }
 }
 
-/** `elapsedSeconds` counts from the step's start. */
+/** `elapsedSeconds` is counted from the start of the step. */
 export function rankProgressText(progress: RankProgress, elapsedSeconds: number): string {
   const { step, done } = progress;
   if (step === "writing") return `writing the ranks of ${countText(done)} URLs`;

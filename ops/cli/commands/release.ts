@@ -1,4 +1,4 @@
-/** `nearcrawl release`: the code that runs at partners, signed, published and offered in stages. */
+/** `nearcrawl release`: signs, publishes and offers in stages the code that runs at partners. */
 
 import { Command } from "commander";
 import { createReleaseFleetStore } from "#coordinator/run/releases/fleet-store";
@@ -76,7 +76,7 @@ const subCommands = [
   keysCommand,
 ];
 
-// Revoked releases, and signed texts that are brought to the coordinator.
+// Revokes releases, and accepts signed texts brought to the coordinator.
 
 interface RevokeOptions extends DatabaseOptions, ConfirmOptions {
   readonly key: string;
@@ -168,7 +168,7 @@ const acceptedWords: Readonly<Record<Accepted, string>> = {
   timestamp: "what is newest is stated",
 };
 
-/** After a change of keys, lists what only retired keys signed, with the remedy. */
+/** After a change of keys, lists what only retired keys signed, and how to remedy that. */
 async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string[]> {
   const { revocations, timestamp } = await keys.roles();
   const [list, stated] = [await releases.revocations(), await releases.timestamp()];
@@ -190,7 +190,7 @@ async function noLongerSigned({ releases, keys }: ReleaseStores): Promise<string
   return faults.filter((words) => words !== null);
 }
 
-/** The text shows its kind, which the signature covers too. */
+/** The text itself shows its kind, which its signature also covers. */
 async function take(signed: Envelope, { releases, keys }: ReleaseStores): Promise<Accepted> {
   const kind = kindOf(signed);
   if (kind === null || kind === "release")

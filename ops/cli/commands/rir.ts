@@ -1,4 +1,4 @@
-/** `nearcrawl rir`: registry dumps become the IP tree. Each subcommand has its file in ../rir. */
+/** `nearcrawl rir`: turns registry dumps into the IP tree. Each sub-command has a file in ../rir. */
 import { Command } from "commander";
 import { geofeedCopies, sourceRows } from "#rir-import/download/cache-manifest";
 import { registryStatus } from "#rir-import/status";
@@ -49,7 +49,7 @@ export function rirCommand(): Command {
   return command;
 }
 
-// `nearcrawl rir status`: the sources of the tree in force.
+// `nearcrawl rir status`: shows the sources of the tree in force.
 
 export function statusCommand(): Command {
   return withDatabaseOptions(new Command("status"))
@@ -62,7 +62,7 @@ export function statusCommand(): Command {
     });
 }
 
-// `nearcrawl rir sources`: the sources to fetch, and the age of our copies.
+// `nearcrawl rir sources`: shows the sources to fetch, and the age of our copies.
 
 export function sourcesCommand(): Command {
   return withCacheOptions(new Command("sources"))

@@ -77,7 +77,7 @@ function ofFile(source: string, { agent, path = ["/"] }: RobotsOptions): RobotsR
   return reportOf(parseRobots(file, agent), about);
 }
 
-/** `source` is the URL of a robots.txt, or of a page that is judged unless paths are given. */
+/** `source` is the URL of a robots.txt, or of a page. The page itself is judged unless paths are given. */
 async function robotsOfUrl(source: string, options: RobotsOptions): Promise<RobotsReport> {
   if (!canParseUrl(source)) throw new UsageError(`${source}: must be an http(s) URL`);
   const { origin, pathname, search } = new URL(source);
@@ -104,7 +104,7 @@ async function robotsOfUrl(source: string, options: RobotsOptions): Promise<Robo
   return reportOf(answer.type === "rules" ? answer.rules : withoutRules(answer), about);
 }
 
-/** The origin's robots.txt has no rules: it is missing, forbidden or unreachable. */
+/** The origin's robots.txt gives no rules, because it is missing, forbidden or unreachable. */
 interface WithoutRules {
   readonly allowed: boolean;
   readonly why: string;
@@ -123,20 +123,20 @@ function withoutRules(answer: RobotsAnswer): WithoutRules {
 // The answer of `nearcrawl robots`: the group for an agent, and its verdict on each path.
 
 interface RobotsReport {
-  /** The product token by which groups were chosen. */
+  /** The product token that selected the groups. */
   readonly agent: string;
   readonly source: string;
-  /** Each URL requested for robots.txt with its status; empty for a file. */
+  /** Each URL requested for robots.txt with its status. Empty for a file. */
   readonly hops: readonly { readonly url: string; readonly status: number | null }[];
-  /** Why everything is allowed or forbidden; null when rules were read. */
+  /** Why everything is allowed or forbidden. Null when rules were read. */
   readonly why: string | null;
-  /** The User-agent lines of the groups in force; empty when no group matches the agent. */
+  /** The User-agent lines of the groups in force. Empty when no group matches the agent. */
   readonly group: readonly string[];
   readonly crawlDelaySeconds: number | null;
   readonly sitemaps: readonly string[];
-  /** The file exceeds the size that is read. */
+  /** True when the file exceeds the size that is read. */
   readonly cut: boolean;
-  /** Lines about uses beyond the kept ones. */
+  /** Number of lines about uses beyond those that are kept. */
   readonly linesLeftOut: number;
   readonly verdicts: readonly PathVerdict[];
 }
@@ -144,23 +144,23 @@ interface RobotsReport {
 interface PathVerdict {
   readonly path: string;
   readonly allowed: boolean;
-  /** The deciding line in words; null when none matched. */
+  /** The deciding line in words. Null when no line matched. */
   readonly rule: string | null;
   readonly line: number | null;
   /**
-   * The verdict of robots-parser; null when it is not asked because of long files or paths, or characters that it reads
+   * The verdict of robots-parser. Null when it was not used, because of long files or paths, or characters that it reads
    * differently.
    */
   readonly second: boolean | null;
-  /** Statements on the path's uses, with place and line; none where it may not be fetched. */
+  /** Statements on how the path may be used, with their place and line. Empty when the path may not be fetched. */
   readonly stated: readonly StatedInRobots[];
-  /** The strictest answer for each use that is mentioned. */
+  /** The strictest answer for each use mentioned. */
   readonly uses: UseAnswers;
   /** Whether robots.txt lets a page be indexed and shown. */
   readonly search: PreferenceAnswer | "not stated";
 }
 
-/** Relative sitemaps are resolved against `url`. */
+/** `url` is the base of relative sitemap URLs. */
 function reportOf(
   found: RobotsRules | WithoutRules,
   about: Pick<RobotsReport, "agent" | "source" | "hops"> & {
@@ -191,7 +191,7 @@ function reportOf(
 
 function verdictOf(rules: RobotsRules, path: string, second: boolean | null): PathVerdict {
   const verdict = robotsVerdict(rules, path);
-  // No statement applies to what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
+  // Statements do not apply to what may not be fetched (draft-ietf-aipref-attach-05 section 3.1).
   const stated = verdict.allowed ? usesOfPath(rules.uses, path) : [];
   const uses = useAnswers(stated);
   return { path, ...verdict, second, stated, uses, search: uses.search ?? "not stated" };

@@ -1,4 +1,4 @@
-/** `nearcrawl urls`: submit URLs, have them fetched again, and see their state. */
+/** `nearcrawl urls`: submits URLs, has them fetched again, and shows their state. */
 
 import { closeSync, createReadStream, existsSync, openSync, readSync, statSync } from "node:fs";
 import type { Readable } from "node:stream";
@@ -41,10 +41,10 @@ import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read
 
 const sources = "URLs, files (lists, sitemaps, feeds, also gzip), or - for standard input";
 
-/** The most refused lines that are named. */
+/** Maximum number of refused lines that are named. */
 const namedUrls = 20;
 
-/** The URLs whose state is read and printed at a time, so that lists may be of any length. */
+/** How many URLs' states are read and printed at a time, so that lists may be of any length. */
 const statusBatch = 1000;
 
 export function urlsCommand(): Command {
@@ -105,7 +105,7 @@ async function submit(
       deed,
       submittedBy: commandActor(),
       scope,
-      // Only the coordinator can decide on such addresses, after resolving the host.
+      // Only the coordinator can decide about such addresses, since the host must be resolved first.
       allowSpecialPurpose: true,
       now: () => new Date(),
       onBatch: (answers, taken) => {
@@ -127,7 +127,7 @@ async function submit(
   if (urls.new + urls.known + urls.elsewhere === 0) process.exitCode = exitCodes.usage;
 }
 
-/** An unreadable or empty source leaves no receipt. */
+/** Waits for the first text, so that an unreadable or empty source leaves no receipt. */
 async function begun(texts: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
   const first = await texts.next();
   if (first.done === true) throw new UsageError("no URL was given");
@@ -162,7 +162,7 @@ function receiptText({ submission, refused, link, left }: Receipt): string {
   ].join("\n");
 }
 
-/** In batches, so that a list of any length is answered while it is read and nothing is kept. */
+/** Works in batches, so that a list of any length is answered while it is read and never held in memory. */
 async function status(given: readonly string[], options: DatabaseOptions): Promise<void> {
   const number = given.length === 1 && /^[1-9]\d{0,14}$/.test(given[0] as string) ? Number(given[0]) : null;
   await readDatabase(commandContext(options), async ({ pool }) => {
@@ -188,7 +188,7 @@ async function status(given: readonly string[], options: DatabaseOptions): Promi
   });
 }
 
-/** In the lists' order, each line once; a line that is no URL is refused in its place without ending the list. */
+/** Yields each line once, in the lists' order. A line that is not a URL is refused in its place without ending the list. */
 async function* statesOf(
   given: readonly string[],
   store: Pick<SubmissionStore, "statusOf">,
@@ -227,7 +227,7 @@ function headOf(submission: Submission | null): string {
   return `submission ${submissionId} (${deed}) by ${submittedBy}, ${instantWords(submittedAt)}: ${countWords(submission)}${since}\n\n`;
 }
 
-/** Columns fit each batch; only the first has titles. */
+/** Columns are sized for each batch. Only the first batch has titles. */
 function tableOf(batch: readonly FollowedUrl[], isFirst: boolean): string {
   const rows = batch.map(({ url, state, crawler, words }) => [url, state, crawler ?? "–", words]);
   const table = formatTable(
@@ -237,19 +237,19 @@ function tableOf(batch: readonly FollowedUrl[], isFirst: boolean): string {
   return `${isFirst ? table : table.split("\n").slice(2).join("\n")}\n`;
 }
 
-/** A part of one JSON value. */
+/** Writes a part of one JSON array. */
 const jsonOf = (batch: readonly FollowedUrl[], isFirst: boolean): string =>
   `${isFirst ? "\n" : ",\n"}${batch.map((one) => JSON.stringify(one)).join(",\n")}`;
 
-// Reads people's lists of URLs: plain text of any length, sitemaps and feeds, gzip or not.
+// Reads lists of URLs from people: plain text of any length, sitemaps and feeds, with or without gzip.
 
-/** The limit of a sitemap (sitemaps protocol), applied packed and unpacked. */
+/** The sitemaps protocol's limit for a sitemap, applied before and after unpacking. */
 const mostListBytes = 50 * 1024 * 1024;
 
-/** A longer line is no URL. */
+/** A longer line is not a URL. */
 const mostLineCharacters = 4096;
 
-/** The URLs of a source: a URL itself, `-` (standard input) or a file. Throws a UsageError that names the source. */
+/** Yields the URLs of a source: a URL itself, `-` (standard input) or a file. Throws a UsageError that names the source. */
 async function* urlsOfSource(source: string, standardInput: Readable): AsyncGenerator<string> {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(source)) yield source;
   else if (source === "-") yield* linesOf(standardInput);
@@ -296,10 +296,10 @@ async function* entriesOf(file: string): AsyncGenerator<string> {
   for (const { href } of entries) yield href;
 }
 
-/** Enough to distinguish UTF-8 and UTF-16. */
+/** How many bytes are enough to distinguish UTF-8 and UTF-16. */
 const encodingBytes = 4;
 
-/** Yields lines; an overlong one is cut where it is clearly no URL. */
+/** Yields lines. An overlong line is cut at a length that no URL has. */
 async function* linesOf(stream: Readable): AsyncGenerator<string> {
   let decoder: InstanceType<typeof TextDecoder> | null = null;
   let [start, rest] = [Buffer.alloc(0), ""];

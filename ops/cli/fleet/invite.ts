@@ -34,7 +34,7 @@ interface InviteOptions extends DatabaseOptions {
   readonly expiresHours: number;
   readonly probeOnly?: boolean;
   readonly url?: string;
-  /** False for --no-pin; true never occurs because commander supplies the default. */
+  /** False for --no-pin. `true` is commander's default, which means that no option was given. */
   readonly pin?: string | boolean;
 }
 
@@ -125,7 +125,7 @@ async function invite(options: InviteOptions, renews: boolean): Promise<void> {
   printAnswer(options, issued, documentText(invitedDocument(issued), terminalPaper()));
 }
 
-/** The coordinator knows only its own certificate, so a proxy's is looked up. */
+/** The coordinator knows only its own certificate, so the one of a proxy is fetched. */
 async function warnOfProxy(
   pool: Pool,
   { certificatePin: pin, coordinatorUrl }: InvitingCoordinator,
@@ -145,7 +145,7 @@ async function warnOfProxy(
 
 const lookMs = 3000;
 
-/** Null when nobody answers there. */
+/** Returns null when no server answers at this URL. */
 async function shownPin(url: string): Promise<string | null> {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -163,7 +163,7 @@ async function shownPin(url: string): Promise<string | null> {
   }
 }
 
-/** `true` is commander's default beside --no-pin. */
+/** `true` is commander's default for an option that also has a --no-pin form. */
 function statedPlace({ url, pin }: InviteOptions): StatedPlace {
   return {
     ...(url === undefined ? {} : { url }),

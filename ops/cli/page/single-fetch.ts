@@ -1,4 +1,4 @@
-/** Fetches one page under all rules of a crawler, with its settings file if one is given. */
+/** Fetches a single page, following every rule that a crawler follows. Uses a crawler's settings file if one is given. */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ export function withFetchOptions(command: Command): Command {
     .option("--user-agent <text>", "what to say of ourselves; begins with Nearcrawl/");
 }
 
-/** Follows up to five redirects, with the URL as a crawler requests it: without fragment, user and password. */
+/** Follows up to five redirects. Requests the URL as a crawler does: without fragment, user and password. */
 export async function singleFetch(url: string, options: SingleFetchOptions): Promise<Followed> {
   const asked = canParseUrl(url) ? resolveUrl(url, url) : null;
   if (asked === null)
@@ -52,7 +52,7 @@ export async function singleFetch(url: string, options: SingleFetchOptions): Pro
   );
 }
 
-/** Runs work with a crawler's tools, without a coordinator or storage. */
+/** Runs the work with a crawler's tools, without a coordinator or storage. */
 export async function withFetchTools<T>(
   options: SingleFetchOptions,
   work: (tools: FetchTools) => Promise<T>,
@@ -79,7 +79,7 @@ function configOf(options: SingleFetchOptions): FetchingConfig {
   });
 }
 
-/** A manual fetch has no coordinator that states one. */
+/** A manual fetch has no coordinator that sets a User-Agent. */
 function statedUserAgent(text = `Nearcrawl/${softwareVersion} (+https://nearcrawl.invalid/about)`): string {
   if (userAgent.safeParse(text).success) return text;
   throw new UsageError(
@@ -87,9 +87,9 @@ function statedUserAgent(text = `Nearcrawl/${softwareVersion} (+https://nearcraw
   );
 }
 
-// A fetched page for people: each hop's decisions and timings, the content, and the result to ship.
+// Shows a fetched page to people: each hop's decisions and timings, the content, and the result as it would be sent.
 
-/** The command ends with exit code 1: the URL gave no page. */
+/** The URL gave no page, so the command ends with exit code 1. */
 export class NoPageError extends NearcrawlError {
   readonly code = "NC_NO_PAGE";
 
@@ -191,7 +191,7 @@ function outcomeWords(outcome: FetchOutcome): string {
   }
 }
 
-// The extracted page for people: its facts, then its first headings and links.
+// Shows the extracted page to people: its facts, then its first headings and links.
 
 const shownLinks = 20;
 const shownHeadings = 8;
@@ -207,19 +207,19 @@ export function pageText(page: PageExtract): string {
 }
 
 export interface FetchAnswer {
-  /** Each requested URL with robots.txt's verdict, the timings and the result to ship. */
+  /** Each URL requested, with the verdict of robots.txt, the timings and the result as it would be sent. */
   readonly hops: readonly FollowedHop[];
-  /** Why nothing (more) was fetched, or null. */
+  /** Why the fetch ended without a page, or null. */
   readonly ending: string | null;
-  /** For the last hop. */
+  /** The size of the last hop's result. */
   readonly shipped: ShippedSize | null;
 }
 
-// The size of a result on the wire as a session's first, without earlier data to refer to.
+// The size of a result on the wire when it is the first of a session, without earlier data to refer to.
 
 export interface ShippedSize {
   readonly shippedBytes: number;
-  /** The compression relative to the page's HTML; null without a page. */
+  /** How many times smaller the result is than the page's HTML. Null if there is no page. */
   readonly times: number | null;
 }
 
@@ -227,11 +227,11 @@ export interface ShippedSize {
 
 interface Input {
   readonly bytes: Buffer;
-  /** The input was longer. */
+  /** True when the input was longer. */
   readonly cut: boolean;
 }
 
-/** Reads at most `mostBytes`. `-` is standard input. Throws a UsageError that names the file. */
+/** Reads at most `mostBytes`. `-` means standard input. Throws a UsageError that names the file. */
 export function readInput(source: string, mostBytes: number): Input {
   let descriptor: number | null = null;
   try {
@@ -255,7 +255,7 @@ function readBounded(descriptor: number, mostBytes: number): Input {
   return { bytes: Buffer.from(bytes.subarray(0, Math.min(length, mostBytes))), cut: length > mostBytes };
 }
 
-/** Returns 0 at the end. A pipe without data may report EAGAIN; a closed one may report EOF (Windows). */
+/** Returns 0 at the end. A pipe without data may report EAGAIN, and a closed one EOF (Windows). */
 function readPiece(descriptor: number, bytes: Buffer, at: number): number {
   for (;;) {
     try {
@@ -269,16 +269,16 @@ function readPiece(descriptor: number, bytes: Buffer, at: number): number {
   }
 }
 
-// A site's statements on the uses of a page, as lines for people.
+// A site's statements on how a page may be used, as lines for people.
 
-/** Each statement and the combined answer, as named lines; empty when there are none. */
+/** Each statement and the combined answer, as named lines. Returns an empty list when there are no statements. */
 export function statedFacts(stated: readonly StatedPreference[]): (readonly [name: string, fact: string])[] {
   if (stated.length === 0) return [];
   const lines = statementLines(stated).map((line) => ["states", printable(line, 400)] as const);
   return [...lines, ["for us", forUsWords(useAnswers(stated))]];
 }
 
-/** `search: denied; ai-train: denied`, with the consequence for searches. */
+/** Example: `search: denied; ai-train: denied`, followed by the consequence for searches. */
 export function forUsWords(answers: UseAnswers): string {
   const { search } = answers;
   if (search === undefined) return `search: not stated, and so allowed; ${answersWords(answers)}`;

@@ -1,7 +1,7 @@
 /**
  * Runs one of our own commands beside the coordinator, with low priority and bounded time, memory and output. Its progress
- * comes over an IPC channel, whose end also tells it that the coordinator is gone; its answer is the JSON on standard output,
- * its error the text on standard error.
+ * arrives over an IPC channel, whose end also tells the command that the coordinator is gone. Its result is the JSON on
+ * standard output, and its error the text on standard error.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ import { askerVariables, jobMark, jobStep } from "../rir/job-steps.ts";
 
 interface CommandBounds {
   readonly minutes: number;
-  /** Resident memory, read from /proc; elsewhere only JavaScript's heap is bounded. */
+  /** Limit on resident memory, read from /proc. Elsewhere only JavaScript's heap is bounded. */
   readonly megabytes: number;
 }
 
@@ -29,7 +29,7 @@ interface OwnCommand {
   readonly entry: string;
   readonly execArgv: readonly string[];
   readonly args: readonly string[];
-  /** Added to this process's environment. */
+  /** Variables added to this process's environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly bounds: CommandBounds;
 }
@@ -44,7 +44,7 @@ export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void)
     execArgv: [...ownArguments(command.execArgv), `--max-old-space-size=${command.bounds.megabytes}`],
     env: { ...process.env, ...command.env, ...jobMark },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    // Ctrl-C is for the coordinator, which ends its jobs in order.
+    // Ctrl-C must reach only the coordinator, which ends its jobs in order.
     detached: true,
   });
   const running = new Running(child, command.bounds);
@@ -55,7 +55,7 @@ export function runCommand(command: OwnCommand, onStep: (step: JobStep) => void)
   return { ended: running.ended, stop: () => running.stop("") };
 }
 
-/** Two processes cannot share a debugger's port. */
+/** Two processes cannot use the same debugger port. */
 function ownArguments(execArgv: readonly string[]): readonly string[] {
   return execArgv.filter((argument) => !argument.startsWith("--inspect"));
 }
@@ -82,7 +82,7 @@ class Running {
     lowerPriority(child);
     const watch = setInterval(() => void this.#watch(), watchMs);
     this.ended = new Promise<CommandEnd>((resolve) => {
-      // `close` follows all output; `error` comes alone when it never started.
+      // `close` follows all output. When the process never started, only `error` is emitted.
       child.once("error", (error) => resolve(this.#end(null, `it could not be started: ${error.message}`)));
       child.once("close", (code) => resolve(this.#end(code, "")));
     }).finally(() => {
@@ -126,11 +126,11 @@ function lowerPriority({ pid }: ChildProcess): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // It then keeps the usual priority.
+    // The process then keeps the normal priority.
   }
 }
 
-/** Returns 0 when unknown. */
+/** Returns 0 when the memory is unknown. */
 async function residentMegabytes(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
@@ -144,7 +144,7 @@ function signalWords({ signalCode }: ChildProcess): string {
   return signalCode === null ? "" : `it was ended by ${signalCode}`;
 }
 
-/** Returns null for missing or incomplete JSON. */
+/** Returns null when the JSON is missing or incomplete. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -153,10 +153,10 @@ function parsed(text: string): unknown {
   }
 }
 
-// How this installation runs registry jobs: its own `nearcrawl rir` commands, cache and files.
+// How this installation runs registry jobs: with its own `nearcrawl rir` commands, cache and files.
 
 interface RegistryHostSettings {
-  /** The entry file and Node's arguments of this process. */
+  /** The entry file of this process and its arguments to Node. */
   readonly own: { readonly entry: string; readonly execArgv: readonly string[] };
   readonly home: string;
   readonly schema: string;
@@ -165,10 +165,10 @@ interface RegistryHostSettings {
   readonly bounds: CommandBounds;
 }
 
-/** The most folders that are listed to choose from. */
+/** Maximum number of folders listed to choose from. */
 const mostFolders = 200;
 
-/** The samples per kind of change on a plan's pages. */
+/** How many samples a plan's pages show per kind of change. */
 const planSamples = 300;
 
 export function registryHost(settings: RegistryHostSettings): RegistryHost {
@@ -180,7 +180,7 @@ export function registryHost(settings: RegistryHostSettings): RegistryHost {
           {
             ...own,
             args: ["rir", ...wordsOf(order, settings), "--home", home, "--json"],
-            // The URL may hold a password, and every user of the machine can see arguments.
+            // The URL may contain a password, and every user of the machine can see a process's arguments.
             env: { DATABASE_URL: databaseUrl, NEARCRAWL_SCHEMA: schema, ...askerVariables(asker) },
             bounds,
           },
@@ -228,14 +228,14 @@ const meantOf = (order: {
   ...(order.loseFacts === undefined ? [] : ["--yes-lose", String(order.loseFacts)]),
 ];
 
-/** The name is one of `foldersIn`, which the caller has checked. */
+/** The name is one of `foldersIn`. The caller has checked that. */
 function filesOf(place: FilesPlace, { filesFolder }: RegistryHostSettings): readonly string[] {
   if (place.from === "cache") return ["--cache"];
   if (filesFolder === null) throw new TypeError("no folder of files is allowed");
   return [join(resolve(filesFolder), place.name)];
 }
 
-/** The direct subfolders without links, which may lead anywhere; empty when unreadable. */
+/** Lists direct subfolders without links, which may lead anywhere. Returns an empty list when the folder is unreadable. */
 async function foldersIn(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
   return entries

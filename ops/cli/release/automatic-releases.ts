@@ -1,13 +1,13 @@
 /**
- * A coordinator to which nobody has given a release key makes one, and signs and offers the crawler's bundle that it
- * ships with, so that an invitation leads to a crawler that runs. It signs only while the key that it made lies in its
- * home and counts. Where operators sign (release trust, a rotation away from this key) it publishes nothing.
+ * A coordinator that was given no release key makes one itself. With it, the coordinator signs and offers the crawler's bundle
+ * that it ships with, so that an invitation leads to a crawler that runs. It signs only while its own key is in its home and
+ * authorised. Where operators sign (release trust, a rotation away from this key) it publishes nothing.
  *
- *   no key counts                → it makes one, which counts from then on
- *   a bundle never published     → signed and published; to all where nothing else is offered to all, else in stages
+ *   no key is authorised         → the coordinator makes one, which is authorised from then on
+ *   a bundle never published     → is signed and published: to all if nothing else is offered to all, else in stages
  *   the newest release ends soon → the same bundle is signed again, under the same version
  *
- * While the key that may lies there, it also states each day which release and list of revoked ones are the newest.
+ * While an authorised key is there, it also states each day which release and which list of revoked ones are the newest.
  */
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -48,24 +48,24 @@ import { defaultExpiresDays, firstSupervisor, signManifest, signTimestamp } from
 
 interface AutomaticReleases {
   readonly stores: ReleaseStores;
-  /** The folder of the key. */
+  /** The folder that contains the key. */
   readonly home: string;
   /** The software's version. */
   readonly version: string;
   readonly log: Log;
-  /** Absent: that of this installation. */
+  /** Default: the bundle of this installation. */
   readonly bundleFile?: string;
 }
 
 export const automaticKeyFile = (home: string) => join(home, "automatic-release-key.pem");
 
-/** The build puts it beside the compiled program. */
+/** The build puts the bundle beside the compiled program. */
 const builtBundle = () => join(projectFolder(), "dist/crawler-bundle.mjs");
 
-/** A coordinator that is off for a month still renews in time. */
+/** Early enough that a coordinator which is off for a month still renews in time. */
 const renewMs = 30 * 86_400_000;
 
-/** Runs at the start and periodically. Never rejects: without a release the coordinator still does everything else. */
+/** Runs at the start and periodically. Never rejects, because without a release the coordinator still does everything else. */
 export async function keepReleases(given: AutomaticReleases, now: Date): Promise<void> {
   const { log, bundleFile = builtBundle() } = given;
   try {
@@ -88,7 +88,7 @@ async function missBundle({ stores, log }: AutomaticReleases, bundleFile: string
   );
 }
 
-/** Null when operators or another coordinator of this database sign. */
+/** Returns null when operators or another coordinator of this database sign. */
 async function automaticKey(given: AutomaticReleases, now: Date): Promise<KeyObject | null> {
   const { stores, home, log } = given;
   const file = automaticKeyFile(home);
@@ -103,7 +103,7 @@ async function automaticKey(given: AutomaticReleases, now: Date): Promise<KeyObj
   if (key === null) return null;
   const publicKey = rawPublicKey(key);
   if (!(await stores.keys.trustIfNone(publicKey, now))) {
-    // Another coordinator was faster.
+    // Another coordinator made its key first.
     if (isNew) rmSync(file);
     return null;
   }
@@ -120,20 +120,20 @@ async function keptKey(file: string, trusted: readonly string[]): Promise<KeyObj
   return key !== null && trusted.includes(rawPublicKey(key)) ? key : null;
 }
 
-/** A key with a passphrase is used by hand only. */
+/** Returns null for a key with a passphrase, which is only used by hand. */
 async function unlockedKey(file: string): Promise<KeyObject | null> {
   if (readFileSync(file, "utf8").includes("ENCRYPTED")) return null;
   return await readSigningKey(file, null);
 }
 
-/** The key that a root names for timestamps only. */
+/** A separate key that a root authorises for timestamps only. */
 export const timestampKeyFile = (home: string) => join(home, "release-timestamp-key.pem");
 
-/** Renewed daily or on a change; valid for a week, during which the coordinator may be off. */
+/** Renewed daily or on a change, and valid for a week, during which the coordinator may be off. */
 const timestampMs = 86_400_000;
 const timestampDays = 7;
 
-/** Works while an authorised key without passphrase is here. */
+/** Does nothing unless an authorised key without a passphrase is in the home. */
 async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date): Promise<void> {
   const { releases, keys } = stores;
   const role = (await keys.roles()).timestamp;
@@ -190,14 +190,14 @@ async function offerBundle(
     await publish(version, given, signing);
     await stage(version, releases, given, now);
   } else if (known === releases[0] && !known.revoked && known.trusted) {
-    // A release that an operator held stays held, and a replaced one stays replaced.
+    // A release that an operator held remains held, and a replaced one remains replaced.
     if (known.stageSince === null) await stage(known.version, releases.slice(1), given, now);
     else if (known.stage !== "none" && known.expiresAt.getTime() - now.getTime() < renewMs)
       await publish(known.version, given, signing);
   }
 }
 
-/** The software's version, with the first digits of the bundle's digest when another bundle has that version. */
+/** Returns the software's version. If another bundle has that version, adds the first digits of the bundle's digest. */
 function freeVersion(software: string, digest: string, releases: readonly ReleaseEntry[]): string {
   const plain = /^\d{1,6}(?:\.\d{1,6}){1,3}/.exec(software)?.[0] ?? "0.0";
   return releases.some(({ version }) => version === plain) ? `${plain}-${digest.slice(0, 8)}` : plain;
@@ -274,7 +274,7 @@ export function releaseRevoked(digest: string, reason: string): Change {
   return { action: "release-revoked", target: `bundle ${digest}`, words, after: { digest, reason } };
 }
 
-/** A text that was signed elsewhere and is in force now. */
+/** Records that a text signed elsewhere is now in force. */
 export function signedAccepted(kind: "key" | "root" | "revocations" | "timestamp"): Change | null {
   switch (kind) {
     case "key":
@@ -287,7 +287,7 @@ export function signedAccepted(kind: "key" | "root" | "revocations" | "timestamp
       return { action: "release-revoked", target: "release revocations", words };
     }
     case "timestamp":
-      // A timestamp is renewed regularly and changes nothing.
+      // A timestamp is renewed regularly and changes nothing else.
       return null;
   }
 }
@@ -298,7 +298,7 @@ export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({
   keys: createReleaseKeyStore(pool),
 });
 
-/** `setUp` sets up an empty database. */
+/** `setUp` means that an empty database is set up. */
 export async function withReleases<Value>(
   options: DatabaseOptions,
   { setUp = false }: { readonly setUp?: boolean },
@@ -314,9 +314,9 @@ export async function withReleases<Value>(
   });
 }
 
-// Publishes a release for supervisors after verifying it.
+// Verifies a release and publishes it for supervisors.
 
-/** Throws a UsageError with the reason when it is refused. */
+/** Throws a UsageError with the reason when the release is refused. */
 export async function publishRelease(
   { signed, bundle }: { readonly signed: Envelope; readonly bundle: Uint8Array },
   { releases, keys }: Pick<ReleaseStores, "releases" | "keys">,
@@ -344,7 +344,7 @@ export async function publishRelease(
   return verified.manifest;
 }
 
-// The stores of releases, for commands that work at the coordinator's database.
+// The stores of releases, for commands that work on the coordinator's database.
 
 export interface ReleaseStores {
   readonly releases: ReleaseStore;

@@ -15,14 +15,14 @@ interface BuiltBundle {
   readonly file: string;
   readonly digest: string;
   readonly bytes: number;
-  /** The commit; null when the folder is no clone or has uncommitted changes. */
+  /** The commit. Null when the folder is not a clone or has uncommitted changes. */
   readonly builtFrom: string | null;
 }
 
 const entry = "migrating-crawler/bundle-entry.ts";
 const bundler = "ops/bundle-crawler.mjs";
 
-/** A note beside the bundle, so that signing knows its source. */
+/** A note beside the bundle tells signing from which source it was built. */
 const note = z.object({ digest: z.string(), builtFrom: z.string().nullable() });
 const noteFile = (bundle: string) => `${bundle}.json`;
 
@@ -34,7 +34,7 @@ interface Bundler {
   }): Promise<void>;
 }
 
-/** `source` is a clone with its packages installed. Writes the bundle and a note beside it. */
+/** `source` is a clone with its packages installed. Writes the bundle and the note beside it. */
 export async function buildBundle({ source, out }: { source: string; out: string }): Promise<BuiltBundle> {
   if (!hasSources(source)) {
     throw new UsageError(
@@ -42,7 +42,7 @@ export async function buildBundle({ source, out }: { source: string; out: string
     );
   }
   const root = realpathSync(source);
-  // Read before anything is written into the folder.
+  // Read before this build writes anything into the folder.
   const builtFrom = commitOf(root);
   const { bundleCrawler } = (await import(pathToFileURL(join(root, bundler)).href)) as Bundler;
   await bundleCrawler({ root, outfile: out, stopWords: readStopWords() });
@@ -52,7 +52,7 @@ export async function buildBundle({ source, out }: { source: string; out: string
   return { file: out, digest, bytes: bytes.length, builtFrom };
 }
 
-/** Returns the commit in the note beside the bundle, if the note is about this bundle. */
+/** Returns the commit in the note beside the bundle, provided that the note describes this bundle. */
 export function notedCommit(bundle: string, digest: string): string | null {
   if (!existsSync(noteFile(bundle))) return null;
   const read = note.safeParse(jsonOf(readFileSync(noteFile(bundle), "utf8")));
@@ -63,7 +63,7 @@ function hasSources(folder: string): boolean {
   return existsSync(join(folder, entry)) && existsSync(join(folder, bundler));
 }
 
-/** The folder of this installation, from sources or a package. */
+/** The folder of this installation, which runs from sources or from a package. */
 export function projectFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json")) && folder !== dirname(folder)) folder = dirname(folder);

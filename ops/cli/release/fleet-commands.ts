@@ -1,4 +1,4 @@
-/** Commands at the coordinator's database: publish, offer, hold and list releases. */
+/** Commands that work on the coordinator's database: publish, offer, hold and list releases. */
 
 import type { KeyObject } from "node:crypto";
 import { Command } from "commander";
@@ -126,7 +126,7 @@ Example:
     );
 }
 
-// Who signs what: roots, further signatures, and timestamps.
+// Commands about who signs what: roots, further signatures, and timestamps.
 
 interface KeyOptions {
   readonly key: readonly string[];
@@ -265,7 +265,7 @@ Example:
     });
 }
 
-/** A file of roles has some hundred bytes. */
+/** Limit on the size of a file of roles, which has some hundred bytes. */
 const maxRolesBytes = 64 * 1024;
 
 function readRoles(file: string) {

@@ -1,4 +1,4 @@
-/** Commands where the key is, without a coordinator: keys, bundles, signatures. */
+/** Commands that run where the key is, without a coordinator: keys, bundles, signatures. */
 
 import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
@@ -183,7 +183,7 @@ Example:
     });
 }
 
-// Bundles and signed files on disk: bounded reads and atomic writes.
+// Reads bundles and signed files with a size limit, and writes them atomically.
 
 export interface BundleFile {
   readonly bytes: Buffer;

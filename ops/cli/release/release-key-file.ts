@@ -1,6 +1,6 @@
 /**
  * Release signing keys as files: Ed25519 private keys in PKCS#8 PEM (RFC 8410), optionally with a passphrase. Only their owner
- * may read them, and none is ever overwritten.
+ * may read them, and existing ones are never overwritten.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -10,10 +10,10 @@ import { UsageError } from "#core/errors";
 import { publicKey } from "#protocol/identity";
 import { rawPublicKey } from "#protocol/release-envelope";
 
-/** A PEM file has some 200 bytes. */
+/** Limit on the size of a PEM file, which has some 200 bytes. */
 const maxKeyFileBytes = 16_384;
 
-/** Creates a key and returns its public half, raw in base64url. */
+/** Creates a key and returns its public half as raw bytes in base64url. */
 export function writeNewKey(file: string, passphrase: string | null): string {
   const privateKey = newKey();
   const cipher = passphrase === null ? {} : { cipher: "aes-256-cbc", passphrase };
@@ -27,7 +27,7 @@ export function writeNewKey(file: string, passphrase: string | null): string {
   return rawPublicKey(privateKey);
 }
 
-/** A public half that begins with a dash would be parsed as an option. */
+/** Retries, because a public half that begins with a dash would be parsed as an option. */
 function newKey(): KeyObject {
   for (;;) {
     const { privateKey } = generateKeyPairSync("ed25519");
@@ -35,7 +35,7 @@ function newKey(): KeyObject {
   }
 }
 
-/** `passphraseFile` holds the passphrase; null: the user is asked when the key has one. */
+/** `passphraseFile` contains the passphrase. If it is null and the key has a passphrase, the user is asked for it. */
 export async function readSigningKey(file: string, passphraseFile: string | null): Promise<KeyObject> {
   const pem = readSmallFile(file);
   if ((statSync(file).mode & 0o077) !== 0) {
@@ -62,7 +62,7 @@ export function readPublicKey(text: string): string {
   return parseKey(text, () => rawPublicKey(createPublicKey(pem)));
 }
 
-/** The first line of a file. */
+/** Returns the first line of a file. */
 export function readPassphrase(file: string): string {
   const passphrase = readSmallFile(file).split(/\r?\n/)[0] ?? "";
   if (passphrase === "")
@@ -106,7 +106,7 @@ export function unusable(file: string, error: unknown): UsageError {
 
 // Asks for a passphrase on the terminal without echo.
 
-/** Throws a UsageError without a terminal. */
+/** Throws a UsageError when there is no terminal. */
 async function askPassphrase(question: string): Promise<string> {
   if (!process.stdin.isTTY) {
     throw new UsageError(
@@ -127,7 +127,7 @@ async function askPassphrase(question: string): Promise<string> {
   }
 }
 
-/** Asked twice against typing errors. */
+/** Asks twice, to catch typing errors. */
 export async function askNewPassphrase(): Promise<string> {
   const first = await askPassphrase("Passphrase for the new key: ");
   if (first === "")

@@ -28,7 +28,7 @@ import {
 } from "#protocol/release-envelope";
 
 export const defaultExpiresDays = 90;
-/** The first version of the supervisor; a release may require a later one. */
+/** The first version of the supervisor. A release may require a later one. */
 export const firstSupervisor = "1.0.0";
 
 const dayMs = 86_400_000;
@@ -40,7 +40,7 @@ interface SigningWishes {
   readonly expiresDays: number;
   readonly oldestDock: string;
   readonly builtFrom: string | null;
-  /** Null: the millisecond of the signing. */
+  /** Default (null): the millisecond of the signing. */
   readonly sequence: number | null;
 }
 
@@ -65,7 +65,7 @@ export function signManifest(
   return { manifest, signed: signedByAll("release", manifest, keys) };
 }
 
-/** States who signs what from now on. */
+/** Signs a statement of who signs what from now on. */
 export function signRoot(
   roles: RootRoles["roles"],
   keys: readonly KeyObject[],
@@ -75,7 +75,7 @@ export function signRoot(
   return { root, signed: signedByAll("root", root, keys) };
 }
 
-/** States what is newest, valid for this many days. */
+/** Signs a statement of what is newest, which is valid for this many days. */
 export function signTimestamp(
   { days, ...newest }: Pick<ReleaseTimestamp, "release" | "revocations"> & { readonly days: number },
   keys: readonly KeyObject[],
@@ -87,7 +87,7 @@ export function signTimestamp(
   return { timestamp, signed: signedByAll("timestamp", timestamp, keys) };
 }
 
-/** The kind of a signed text by its content, which the signatures cover; null when unknown. */
+/** Returns a signed text's kind by its content, which the signatures cover, or null when the kind is unknown. */
 export function kindOf(signed: Envelope): SignedKind | null {
   const text = unverifiedBody(signed);
   return kinds.find(([, schema]) => schema.safeParse(text).success)?.[0] ?? null;
@@ -115,7 +115,7 @@ export function signRevocations(
   return signBody("revocations", checked(releaseRevocations, body), key);
 }
 
-/** Signed by the old key; with `keepOld` both keys count afterwards. */
+/** The old key signs the rotation. With `keepOld`, both keys are valid afterwards. */
 export function signRotation(
   keys: { readonly old: KeyObject; readonly next: KeyObject; readonly keepOld: boolean },
   now: Date,

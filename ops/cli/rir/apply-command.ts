@@ -1,4 +1,4 @@
-/** `nearcrawl rir plan`, `apply`, `rollback` and `rollforward`: what an import would change, and which one is in force. */
+/** `nearcrawl rir plan`, `apply`, `rollback` and `rollforward`: show an import's changes, and put it in or out of force. */
 import { Command, Option } from "commander";
 import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry/registry-view";
 import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";
@@ -116,10 +116,10 @@ function appliedChange({ plan, generation }: AppliedImport) {
   };
 }
 
-// The files of an import: named individually, or those of `nearcrawl rir fetch`.
+// The files of an import: named individually, or those that `nearcrawl rir fetch` downloaded.
 
 interface SourceOptions extends DatabaseOptions {
-  /** True: the usual folder. */
+  /** `true` means the default folder. */
   readonly cache?: string | true;
 }
 
@@ -129,7 +129,7 @@ function withSources(command: Command): Command {
     .option("--cache [folder]", "what `rir fetch` brought (default: registry-cache in the home folder)");
 }
 
-/** Throws a UsageError unless exactly one of files and cache is given. */
+/** Throws a UsageError unless either files or the cache are given. */
 export async function sourcesOf(
   sources: readonly string[],
   options: SourceOptions,
@@ -179,7 +179,7 @@ export function planCommand(): Command {
     });
 }
 
-// `nearcrawl rir rollback` and `rollforward`: undo imports, newest first, and reapply them.
+// `nearcrawl rir rollback` and `rollforward`: undo imports, the newest first, and reapply them.
 
 type RollbackOptions = DatabaseOptions &
   ConfirmOptions & { readonly inForce?: number; readonly toEmpty?: boolean; readonly yesRemove?: number };
@@ -212,7 +212,7 @@ export function rollbackCommand(): Command {
     .addOption(yesOption())
     .addHelpText("after", rollbackHelp)
     .action(async (imports: number, options: RollbackOptions) => {
-      // On a terminal the number may be typed.
+      // On a terminal the user may type the number.
       let removeInUse = options.yesRemove ?? null;
       const deed = async () => {
         const { inUse, ...deed } = await deedOf(imports, options);
@@ -234,7 +234,7 @@ export function rollbackCommand(): Command {
     });
 }
 
-/** With an empty `typed` there is nothing to roll back. */
+/** An empty `typed` means that there is nothing to roll back. */
 async function deedOf(
   imports: number,
   options: RollbackOptions,

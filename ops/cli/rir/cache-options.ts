@@ -49,7 +49,7 @@ export async function settingsOf(
   return contact === null ? settings : { ...settings, contact };
 }
 
-/** Aborts at the first SIGINT or SIGTERM; `release` restores the signals. */
+/** Aborts at the first SIGINT or SIGTERM. `release` stops listening for these signals. */
 export function untilInterrupted(): { readonly signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   const abort = () => controller.abort(new Error("interrupted"));

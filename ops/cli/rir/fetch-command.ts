@@ -100,7 +100,7 @@ function report(options: Options, cacheFolder: string, results: readonly FetchRe
   if (results.some(({ type }) => type === "failed")) process.exitCode = exitCodes.failed;
 }
 
-// The output of `rir sources` and `rir fetch` for people.
+// Formats the output of `rir sources` and `rir fetch` for people.
 
 export function sourcesText(
   cacheFolder: string,
@@ -132,7 +132,7 @@ interface Running {
   readonly latest: FetchProgress;
 }
 
-/** A fetch's progress line: how many are complete, and for each running one its position, rate and remaining time. */
+/** A fetch's progress line: how many downloads are complete, and the position, rate and remaining time of each running one. */
 export class DownloadLine {
   readonly #running = new Map<string, Running>();
 

@@ -1,7 +1,7 @@
 /**
  * Connects a `nearcrawl rir` command to the coordinator that started it (registry/run-command): progress goes over the IPC
- * channel, and a closed channel counts as SIGTERM. Started by a person or timer, it has no channel, and progress is a line on
- * standard error.
+ * channel, and a closed channel has the effect of SIGTERM. A command started by a person or timer has no channel, and its
+ * progress is a line on standard error.
  */
 import type { Pool } from "pg";
 import { z } from "zod";
@@ -13,7 +13,7 @@ import type { ImportProgress, OnProgress } from "#rir-import/check";
 import { recordCommand } from "../audit-command-change.ts";
 import { ProgressLine, secondsText } from "../output.ts";
 
-/** The form that the coordinator accepts. */
+/** The messages that the coordinator accepts. */
 export const jobStep = z.object({
   text: z.string().max(2000),
   share: z.number().min(0).max(1).nullable(),
@@ -23,20 +23,20 @@ export const jobStep = z.object({
 const stepMs = 200;
 const mostCharacters = 400;
 
-/** Set by a coordinator for its jobs, because a channel may also belong to a process manager or test runner. */
+/** A coordinator sets this for its jobs, because a channel may also belong to a process manager or test runner. */
 export const jobMark = { NEARCRAWL_JOB: "1" };
 
 function isJob(): boolean {
   return process.send !== undefined && process.env.NEARCRAWL_JOB === jobMark.NEARCRAWL_JOB;
 }
 
-/** Call it before the work begins. */
+/** Call before the work begins. */
 export function endWithCoordinator(): void {
   if (!isJob()) return;
   const end = () => process.kill(process.pid, "SIGTERM");
   if (!process.connected) return void end();
   process.once("disconnect", end);
-  // A listener on the channel would keep the finished process alive.
+  // Otherwise a listener on the channel would keep the finished process alive.
   process.channel?.unref();
 }
 
@@ -49,13 +49,13 @@ export class WorkProgress {
     endWithCoordinator();
   }
 
-  /** A coordinator is told at most a few times a second, but of every step to record. */
+  /** A coordinator receives at most a few updates a second, but every step that is to be recorded. */
   tell({ text, share, done }: JobStep, nowMs: number): void {
     if (this.#line !== null) return void this.#line.show(text);
     if (!process.connected || (done === null && nowMs - this.#toldMs < stepMs)) return;
     this.#toldMs = nowMs;
     const step = { text: text.slice(0, mostCharacters), share, done: done?.slice(0, mostCharacters) ?? null };
-    // A coordinator that stops listening also closes the channel.
+    // A coordinator that stops listening also closes the channel, so this failure needs no handling.
     process.send?.(step, () => {});
   }
 
@@ -64,20 +64,20 @@ export class WorkProgress {
   }
 }
 
-// The name for which a `nearcrawl rir` command works: the person who asked a coordinator, else the caller.
+// On whose behalf a `nearcrawl rir` command works: the person who asked a coordinator, else the caller.
 
 export function askerVariables({ by, via }: Asker): Readonly<Record<string, string>> {
   return { NEARCRAWL_JOB_ASKED_BY: by, NEARCRAWL_JOB_VIA: via };
 }
 
-/** Records the change in the audit log; call it after the change. */
+/** Records the change in the audit log. Call it after the change. */
 export async function recordRegistryChange(
   pool: Pool,
   change: Change,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
   const { NEARCRAWL_JOB_ASKED_BY: actor, NEARCRAWL_JOB_VIA: via } = env;
-  // Without a channel these variables are leftovers.
+  // If there is no channel, these variables are leftovers.
   if (process.send === undefined || !actor || (via !== "page" && via !== "api")) {
     await recordCommand(pool, change);
     return;
@@ -85,7 +85,7 @@ export async function recordRegistryChange(
   await createAuditLog(pool).record({ ...change, actor, via, remoteAddress: null, at: new Date() });
 }
 
-// The progress of an import: phase, position, records with their rate, and remaining time.
+// Shows the progress of an import: phase, position, records with their rate, and remaining time.
 
 export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
   const told = new WorkProgress();
@@ -93,7 +93,7 @@ export async function withProgress<T>(work: (onProgress: OnProgress) => Promise<
   try {
     return await work((progress) => {
       const nowMs = performance.now();
-      // The last text of a phase is kept when the next one begins.
+      // The last text of a phase is recorded when the next phase begins.
       const done = phase !== "" && progress.phase !== phase ? last : null;
       if (progress.phase !== phase) [phase, sinceMs] = [progress.phase, nowMs];
       last = progressText(progress, (nowMs - sinceMs) / 1000);
@@ -113,7 +113,7 @@ const phases: Readonly<Record<ImportProgress["phase"], string>> = {
   write: "writing",
 };
 
-/** `elapsedSeconds` counts from the phase's start. */
+/** `elapsedSeconds` is counted from the start of the phase. */
 function progressText(progress: ImportProgress, elapsedSeconds: number): string {
   const { phase, done, total, file, records } = progress;
   const share = total > 0 ? Math.min(1, done / total) : 0;

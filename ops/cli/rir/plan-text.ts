@@ -1,4 +1,4 @@
-/** The texts of `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status`, as on the registry's pages. */
+/** The texts of `nearcrawl rir check`, `plan`, `apply`, `rollback` and `status`, which equal those on the registry's pages. */
 
 import { Command } from "commander";
 import { plain } from "#coordinator/ask/document";
@@ -29,7 +29,7 @@ import { withProgress } from "./job-steps.ts";
 
 export const textOf = (nodes: readonly Node[]) => documentText({ title: "", nodes }, terminalPaper());
 
-/** The most entries of a list. */
+/** Maximum number of entries shown of a list. */
 const mostListed = 10;
 
 export function planText(plan: ImportPlan): string {
@@ -77,7 +77,7 @@ function checkText({ files, state, publishedRanges, seconds }: SourceCheck): str
   ]);
 }
 
-// `nearcrawl rir check`: reads and reports without changes.
+// `nearcrawl rir check`: reads files and reports on them without changing anything.
 
 export function checkCommand(): Command {
   return new Command("check")

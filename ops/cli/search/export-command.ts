@@ -1,4 +1,4 @@
-/** `nearcrawl search export`: feeds the index into another search engine and keeps it current with the change feed. */
+/** `nearcrawl search export`: exports the index to another search engine and keeps it current from the change feed. */
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -131,7 +131,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
 const lookAgainMs = 5000;
 
 interface Opened {
-  /** Without credentials. */
+  /** The target's address without credentials. */
   readonly place: string;
   readonly target: ExportTarget;
   close(): Promise<void>;
@@ -171,7 +171,7 @@ async function openSearch(text: string | undefined, ca: string | undefined, port
   const client = new OpenSearchIndex({
     ...{ origin, index, authorization, onTrouble: ports.onTrouble },
     authorities: ca === undefined ? null : await authoritiesIn(ca),
-    // An interrupted export does not wait for an unavailable target.
+    // An interrupted export stops waiting for an unavailable target.
     pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
     random: Math.random,
   });
@@ -188,7 +188,7 @@ async function authoritiesIn(file: string): Promise<string> {
   throw new UsageError(`--ca ${file}: has no certificate in PEM form`);
 }
 
-/** OpenSearch's restrictions on index names. */
+/** OpenSearch's rules for index names. */
 const indexForm = /^[a-z0-9][a-z0-9_.+-]{0,254}$/;
 
 function readTarget(text: string): {
@@ -220,7 +220,7 @@ function urlOf(text: string): URL | null {
   }
 }
 
-/** Two exports to one target would overwrite each other's cursor. */
+/** Throws when another export to the target is running, since each would overwrite the other's cursor. */
 async function alone<T>(
   pool: Pool,
   { schema, place }: { readonly schema: string; readonly place: string },
@@ -230,7 +230,7 @@ async function alone<T>(
   const name = `search export ${createHash("sha256").update(where).digest("hex")}`;
   const client = await pool.connect();
   try {
-    // Two pipes are two targets.
+    // Two pipes are different targets, so they need no lock.
     if (place !== "standard output" && !(await tryAdvisoryLock(client, name, schema)))
       throw new UsageError(`another export to ${place} is running`);
     return await work();
@@ -254,7 +254,7 @@ function joined(before: ExportSummary, now: ExportSummary): ExportSummary {
 
 type Told = ExportSummary & { readonly to: string; readonly seconds: number };
 
-/** The summary goes elsewhere when the lines go to standard output. */
+/** The summary goes to standard error when the lines go to standard output. */
 function tell({ json = false, out }: ExportOptions, summary: Told): void {
   const stream = out === "-" ? process.stderr : process.stdout;
   stream.write(json ? `${JSON.stringify(summary, null, 2)}\n` : `${summaryText(summary)}\n`);

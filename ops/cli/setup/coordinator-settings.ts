@@ -1,4 +1,4 @@
-/** The coordinator's settings file: its location, and how it is read and written by `nearcrawl init`. */
+/** Where the coordinator's settings file is, how it is read, and how `nearcrawl init` writes it. */
 import { join } from "node:path";
 import { parse, stringify } from "smol-toml";
 import { type CoordinatorConfig, readCoordinatorConfig } from "#coordinator/config";
@@ -7,8 +7,8 @@ import { placedFaults, readSettingsFile } from "#crawler/settings/settings-file"
 import { readServerUrl } from "#db/server-url";
 
 /**
- * The coordinator's settings, not validated, without `databaseUrl`, which commands read (command-context). Throws a ConfigError
- * that names the file and the line.
+ * Returns the coordinator's settings, not yet validated, without `databaseUrl`, which commands read themselves
+ * (command-context). Throws a ConfigError that names the file and the line.
  */
 export function readCoordinatorSettings(
   file: string | null,
@@ -19,7 +19,7 @@ export function readCoordinatorSettings(
   return withAlertSecrets(settings, environment);
 }
 
-/** Adds alert secrets from the environment, which keeps them out of files; unknown settings are left to the check. */
+/** Adds alert secrets from the environment, so that no file needs them. Malformed settings pass through to validation. */
 function withAlertSecrets(
   settings: Record<string, unknown>,
   environment: NodeJS.ProcessEnv,
@@ -49,7 +49,7 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 const webhookSecretVariable = (name: string) =>
   `NEARCRAWL_WEBHOOK_SECRET_${name.toUpperCase().replaceAll("-", "_")}`;
 
-/** Adds line numbers to the faults that `check` finds in a file's settings. */
+/** Adds line numbers to the faults that `check` finds in the settings of a file. */
 export function withPlaces<T>(file: string | null, check: () => T): T {
   try {
     return check();
@@ -59,10 +59,11 @@ export function withPlaces<T>(file: string | null, check: () => T): T {
 }
 
 /**
- * What new crawls have in place of the defaults, which stay as they are for crawls that began with them. *optimal* keeps more of
- * the index fresh for as many fetches as one interval for all pages (test/bench/results/recrawl.md and sarss.md). By back-links
- * more of what counts is fetched sooner (test/bench/results/anansi.md; web-sailor.md sees it gain less on a small web), for a
- * lease that costs twice as much (leases.md); by PageRank it would be a little more, once somebody computes that.
+ * What new crawls use in place of the defaults. The defaults themselves stay, because existing crawls began with them. With as
+ * many fetches, *optimal* keeps more of the index fresh than one interval for all pages does (test/bench/results/recrawl.md and
+ * sarss.md). Ordering by back-links fetches more of the important pages early (test/bench/results/anansi.md; web-sailor.md
+ * measures a smaller gain on a small web), although a lease costs twice as much (leases.md). PageRank would fetch slightly
+ * more, but only once somebody computes it.
  */
 export const ofNewCrawls = {
   recrawl: { strategy: "optimal" },
@@ -83,7 +84,7 @@ export interface InitAnswers {
   readonly scope: ScopeName;
 }
 
-/** The file's text, verified to parse back to these answers. Throws a ConfigError for impossible ones. */
+/** The file's text, verified to parse back to these answers. Throws a ConfigError for answers that are impossible. */
 export function settingsText(answers: InitAnswers): {
   readonly text: string;
   readonly config: CoordinatorConfig;
@@ -143,7 +144,7 @@ ${orExample("keyFile", tls?.keyFile ?? null, "/etc/nearcrawl/key.pem")}
 /** Where `init` writes the unit. */
 export const unitFile = (home: string) => join(home, "nearcrawl-coordinator.service");
 
-/** Throws a ConfigError when it is no database URL. */
+/** Throws a ConfigError when the text is not a database URL. */
 export function checkedDatabaseUrl(url: string): string {
   try {
     readServerUrl(url);

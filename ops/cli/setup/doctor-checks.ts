@@ -1,4 +1,4 @@
-/** The checks of `nearcrawl doctor`: each reports a fact and its remedy. */
+/** The checks of `nearcrawl doctor`. Each reports a fact and, if necessary, a remedy. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
@@ -25,7 +25,7 @@ const dayMs = 86_400_000;
 
 /* This machine. */
 
-/** Tested major versions of Node; others may work. */
+/** The major versions of Node that are tested. Others may work. */
 const knownNodes = [20, 22, 24];
 
 export function nodeFinding(version: string): Finding {
@@ -84,7 +84,7 @@ export async function contactFindings(config: CoordinatorConfig): Promise<Findin
   return [answers, ...warnings];
 }
 
-/** The extent of the crawl by the policies in force, because defaults are easily overlooked. */
+/** Reports how far the policies in force let the crawl extend, because defaults are easily overlooked. */
 export function crawlFindings({ scope, recrawl, frontier }: PolicySettings): Finding[] {
   const words = `not followed: ${notFollowed(scope).join("; ")}.`;
   const every = `every page is fetched again after ${howMany(recrawl.intervalHours, "hour")}, however often it changes`;
@@ -124,7 +124,7 @@ export async function resolverFinding({
   return fix("dns", `${whose}: ${name}: ${found.failed}${isOurs ? "; give it an address (A, AAAA)" : ""}.`);
 }
 
-/** The coordinator's own certificate. */
+/** Checks the coordinator's own certificate. */
 export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): Finding[] {
   if (tls === null) return [];
   try {
@@ -146,7 +146,7 @@ export function tlsFindings({ tls, publicUrl }: CoordinatorConfig, now: Date): F
   }
 }
 
-/** As in the alert (overview/alert-rules). */
+/** The same limit as in the alert (overview/alert-rules). */
 const renewDays = 21;
 
 export function expiryFinding(what: string, end: Date, now: Date): Finding {
@@ -159,7 +159,7 @@ export function expiryFinding(what: string, end: Date, now: Date): Finding {
   return ok("tls", `${what} is good until ${date}.`);
 }
 
-/** Checks that it listens on each port, or that the ports are free when it does not run. */
+/** Checks that the coordinator listens on each port, or, when it is not running, that the ports are free. */
 export async function listenFindings({ listen }: CoordinatorConfig, isRunning: boolean): Promise<Finding[]> {
   const { host, port, pagesPort } = listen;
   const pages =
@@ -203,7 +203,7 @@ async function portFinding({ host, port, name, isRunning }: PortAsked): Promise<
 
 const mostClockErrorMs = 2000;
 
-/** Tests the public address as partners use it: DNS, TLS and proxy together, and the clock of the server. */
+/** Tests the public address the way partners use it: DNS, TLS and proxy together, and the server's clock. */
 export async function publicUrlFindings(
   { publicUrl, listen, access }: CoordinatorConfig,
   { isRunning, now }: { readonly isRunning: boolean; readonly now: () => Date },
@@ -234,7 +234,7 @@ export async function publicUrlFindings(
   }
 }
 
-/** Data that everybody can read if these answer without a sign-in: fleet, index, figures. */
+/** Anybody can read the fleet, the index and the figures if these answer without a sign-in. */
 const needSignIn = ["/api/overview", "/api/search?q=a", "/metrics"];
 
 /** Requests them through the public address as a stranger would, although from this machine. */
@@ -257,7 +257,7 @@ async function strangersFinding(publicUrl: string, isMeant: boolean): Promise<Fi
 
 function clockFindings(date: string, now: Date): Finding[] {
   const statedMs = foreignDateMs(date);
-  // HTTP dates have whole seconds.
+  // HTTP dates are cut to whole seconds, so half a second is added, the mean of what is lost.
   return statedMs === null ? [] : [clockFinding("the public address", statedMs - now.getTime() + 500)];
 }
 
@@ -321,7 +321,7 @@ export async function databaseFindings({
   ];
 }
 
-/** For a database URL with several hosts: the primary and the state of the others. A single host is checked when it is used. */
+/** Checks the primary and the other hosts of a database URL with several hosts. A single host is checked when it is used. */
 export async function serversFindings(databaseUrl: string): Promise<Finding[]> {
   const url = readServerUrl(databaseUrl);
   return url.servers.length === 1 ? [] : serverStateFindings(await askServers(url));
@@ -372,7 +372,7 @@ export function versionFinding(version: number, isEmbedded: boolean): Finding {
     : ok("postgres", name);
 }
 
-/** A coordinator holds some twenty connections, and each command a few. */
+/** A coordinator has some twenty connections and each command a few. */
 const leastConnections = 50;
 const usualBuffersBytes = 512 * 2 ** 20;
 const usualWalBytes = 4 * 2 ** 30;
@@ -456,7 +456,7 @@ async function emptySchemaFinding(pool: Pool): Promise<Finding> {
       );
 }
 
-/** The kinds of pending migrations, and whether a starting coordinator would run them. */
+/** Reports the kinds of pending migrations, and whether a starting coordinator would run them. */
 export async function pendingFinding(
   pool: Pool,
   schema: string,

@@ -1,15 +1,15 @@
 /**
  * A run's separate processes: the emulated Internet, the coordinator, the crawlers. Each is forked with an IPC channel, so that
- * it stops when its supervisor is gone (even by kill -9). Its output goes to a log file. A process that dies is restarted: at
- * once, and later each time in a row.
+ * it stops when its supervisor is gone (even by kill -9). Its output goes to a log file. A process that dies is restarted, the
+ * first time at once and then after growing pauses.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Short, because somebody waits for it. */
+/** This first delay is short, because somebody is waiting. */
 const restartAtOnceMs = 100;
-/** The delay of the second restart in a row, which then doubles. */
+/** The delay of the second restart in a row. It doubles with each further one. */
 const restartAgainMs = 1000;
 const restartMostMs = 30_000;
 /** A process that lived this long counts as healthy, so that its next restart is quick again. */
@@ -21,12 +21,12 @@ export interface ChildSettings {
   readonly entry: string;
   readonly args: readonly string[];
   readonly logFile: string;
-  /** Added to the environment, because a process list would show arguments. */
+  /** Variables added to the environment, since a process list would show arguments. */
   readonly secrets?: Readonly<Record<string, string>>;
   readonly onMessage?: (message: unknown) => void;
-  /** Called when it died unexpectedly, before the restart; `code` is null after a signal. */
+  /** Called after an unexpected death and before the restart. `code` is null when a signal ended the process. */
   readonly onDeath?: (words: string, code: number | null) => void;
-  /** False when others depend on its ports; its death is only reported. */
+  /** False when others depend on the process's ports. Its death is then only reported. */
   readonly restart?: boolean;
 }
 
@@ -56,7 +56,7 @@ export class SupervisedProcess {
     const child = fork(entry, args, {
       env: { ...process.env, ...this.#settings.secrets },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      // Ctrl-C goes to the supervisor only, which ends the others in order.
+      // Ctrl-C must reach only the supervisor, which ends the others in order.
       detached: true,
     });
     this.#child = child;
@@ -64,9 +64,9 @@ export class SupervisedProcess {
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
     if (onMessage) child.on("message", onMessage);
-    // A full disk must only stop the log.
+    // A full disk must stop only the log.
     log.on("error", () => {});
-    // The last output may follow the exit.
+    // The last output may arrive after the exit.
     child.on("close", () => log.end());
     const ended = (how: string, code: number | null) => {
       this.#child = null;
@@ -81,7 +81,7 @@ export class SupervisedProcess {
     );
   }
 
-  /** Asks it to stop and kills it after some seconds. */
+  /** Asks the process to stop and kills it after some seconds. */
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#restart) clearTimeout(this.#restart);
@@ -111,7 +111,7 @@ interface Death {
   readonly livedMs: number;
 }
 
-/** Returns the last lines of a log file for an error message, or nothing. */
+/** Returns the last lines of a log file for an error message, or an empty text. */
 export function lastLines(file: string, count: number): string {
   try {
     return readFileSync(file, "utf8").trimEnd().split("\n").slice(-count).join("\n");

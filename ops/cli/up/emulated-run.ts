@@ -1,6 +1,6 @@
 /**
- * A run against the emulated Internet: registry files are generated and imported, the processes start, the sites are crawled,
- * and policies are compared on them.
+ * A run on the emulated Internet: it generates and imports registry files, starts the processes, crawls the sites, and compares
+ * policies on them.
  */
 
 import { join } from "node:path";
@@ -73,14 +73,14 @@ async function importRegistry(
 }
 
 /**
- * Concurrent hosts per crawler of the demonstration. Few, because the whole Internet runs on this machine's processors; when
- * they are busy, round trips measure them instead of the emulated network.
+ * How many hosts a crawler of the demonstration fetches from at once. They are few, because the whole Internet runs on this
+ * machine's processors. When these are busy, round trips measure them instead of the emulated network.
  */
 const hostsAtOnce = 14;
 
 /**
- * A learning policy must not start dozens of rounds before the first is decided, or it would be measured without its learning;
- * the others may run faster.
+ * A learning policy must not start dozens of rounds before the first one is decided, or it would be measured without its
+ * learning. The others may run faster.
  */
 const roundsAtOnce = (policy: PolicyName) => (usesEarlierRounds(policy) ? 6 : 24);
 
@@ -100,7 +100,7 @@ async function startSystem(world: World, frame: RunFrame, options: EmulatedRunOp
       place: place ? placeOf(place) : null,
       proxy: proxies[index],
       resolvers: [crawlersResolvers[index] ?? String(internet.dnsAddress)],
-      // All crawlers share the machine's processors, so extraction threads would only take memory, and no other work needs
+      // All crawlers share the machine's processors, so extraction threads would only take memory. No other work needs
       // priority.
       limits: { pagesPerDay, concurrentHosts: hostsAtOnce, extractionThreads: 0, priority: 0 },
       probeMethods: ["head", "connect"],

@@ -1,4 +1,4 @@
-/** Follows a run to its end: shows its progress, and what it waits for when nothing moves. */
+/** Follows a run to its end. Shows its progress, and what it is waiting for when nothing moves. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { FrontierProgress } from "#coordinator/crawl/frontier/frontier";
@@ -21,7 +21,7 @@ interface FollowedRun {
 }
 
 export interface RunOutcome {
-  /** False when a person ended it early. */
+  /** False when a person ended the run early. */
   readonly finished: boolean;
   readonly seconds: number;
   readonly pages: number;
@@ -33,21 +33,21 @@ export interface RunOutcome {
   readonly limitedBy: RunLimit | null;
 }
 
-/** The limit during most of the run. */
+/** What limited the run most of the time. */
 interface RunLimit {
   readonly limitedBy: Verdict["limitedBy"];
-  /** The share of observations, from 0 to 1. */
+  /** The share of observations with this limit, from 0 to 1. */
   readonly share: number;
-  /** `limited by 3 hosts' Crawl-delay`, from the observation with the most hosts. */
+  /** Example: `limited by 3 hosts' Crawl-delay`. Taken from the observation with the most hosts. */
   readonly words: string;
 }
 
 const lookEveryMs = 1000;
 
-/** The interval of limit checks. */
+/** How often the current limit is observed. */
 const limitEveryMs = 5000;
 
-/** A standstill of this length is reported, with its apparent reason. */
+/** After a standstill this long, its probable reason is reported. */
 const stallMs = 30_000;
 
 export async function followRun(run: FollowedRun): Promise<RunOutcome> {
@@ -121,7 +121,7 @@ function whatItWaitsFor(progress: FrontierProgress, crawlersOnline: number): str
   return `${progress.urlsPending} URLs wait for their hosts' pace`;
 }
 
-/** Counts the limits of a run. */
+/** Counts how often each limit was observed during a run. */
 export class RunLimits {
   readonly #looks = new Map<Verdict["limitedBy"], { looks: number; readonly worst: Verdict }>();
   #all = 0;
@@ -141,7 +141,7 @@ export class RunLimits {
   }
 }
 
-/** `limited by 3 hosts' Crawl-delay, 82 % of the time`. */
+/** Example: `limited by 3 hosts' Crawl-delay, 82 % of the time`. */
 export function limitText({ words, share }: RunLimit): string {
   return `${words}, ${Math.round(100 * share)} % of the time`;
 }
@@ -154,7 +154,7 @@ function outcomeOf(
   return { ...end, pages, probes, rounds, hosts, hostsFetched };
 }
 
-// A run's live line: sites delegated, probes per subnet, pages, rate, remaining time.
+// A run's progress line: sites delegated, probes per subnet, pages, rate, remaining time.
 
 interface RunMeasure {
   readonly progress: FrontierProgress;
@@ -168,12 +168,12 @@ interface RunMeasure {
 const windowSeconds = 15;
 
 /**
- * Before this share, the rate says nothing about the remaining time, since crawlers are still being found for the first
+ * Until this share is done, the rate says nothing about the remaining time, since crawlers are still being found for the first
  * subnets.
  */
 const leastDoneShare = 0.1;
 
-/** Keeps the counts of the last seconds for a current rate. */
+/** Keeps the counts of the last seconds to compute the current rate. */
 export class RunClock {
   readonly #startMs: number;
   readonly #samples: { readonly atMs: number; readonly pages: number }[] = [];
@@ -204,7 +204,7 @@ export class RunClock {
     };
   }
 
-  /** The estimate pauses when a run slows down and never grows. */
+  /** The estimate never grows. When a run slows down, it pauses. */
   #eta(left: number, done: number, perSecond: number): number | null {
     if (perSecond === 0 || done < leastDoneShare * (done + left)) return null;
     this.#shownEtaSeconds = Math.min(this.#shownEtaSeconds, left / perSecond);
@@ -227,7 +227,7 @@ export function progressText(measure: RunMeasure, crawlers: number): string {
   return parts.join(" · ");
 }
 
-/** The last pages wait for their hosts' pace, which no rate predicts. */
+/** The last pages wait for the pace of their hosts, which no rate predicts. */
 const lastSeconds = 5;
 
 function etaText(seconds: number | null): string {
@@ -243,14 +243,14 @@ function clock(seconds: number): string {
   return `${minutes}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-// A run's own queries survive a server restart: the query is repeated once the server is back (whoever uses the embedded one
-// starts it). Only for repeatable work.
+// Makes a run's own queries survive a restart of the server: a query is repeated once the server is back (any user of the
+// embedded server starts it). Use it only for work that may be repeated.
 
 export type ThroughOutages = <T>(work: () => Promise<T>) => Promise<T>;
 
 const lookAgainMs = 500;
 
-/** A shorter outage is reported when it is over (run-record.ts). */
+/** A shorter outage is only reported once it is over (run-record.ts). */
 const tellAgainMs = 20_000;
 
 export function throughOutages(
@@ -280,25 +280,25 @@ export function throughOutages(
   };
 }
 
-// The output of a run: for a person on a terminal, in plain lines, or none with --json.
+// The output of a run: for people on a terminal, in plain lines elsewhere, or none with --json.
 
 export interface RunVoice {
-  /** Printed at once, because the start takes some seconds. */
+  /** Printed immediately, because the start takes some seconds. */
   begin(what: string): void;
-  /** Whether a person reads it: sign-in links must not appear in logs and pipes. */
+  /** Whether a person reads the output. Sign-in links must not appear in logs and pipes. */
   readonly isTerminal: boolean;
-  /** The web page's address, printed before all notes. */
+  /** The web page's address, which is printed before all notes. */
   webUrl(url: string, database: string, signInUrl: string | null): void;
   note(words: string): void;
   progress(text: string): void;
   done(): void;
 }
 
-/** With `json` it uses standard error, so that standard output holds the result alone. */
+/** With `json` it uses standard error, so that standard output contains only the result. */
 export function createRunVoice(options: { readonly json: boolean }): RunVoice {
   const stream = options.json ? process.stderr : process.stdout;
   const line = new ProgressLine(stream);
-  /** Notes held until the address is printed; null afterwards. */
+  /** Notes held back until the address is printed. Null afterwards. */
   let held: string[] | null = [];
   const say = (words: string) => {
     line.done();

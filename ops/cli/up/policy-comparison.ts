@@ -1,9 +1,8 @@
 /**
- * The table at the end of a run: for each policy, how many subnets went to the best crawler and within 5 ms
- * of it, at how many probes a URL, and what that means for round trips and downloads. A policy that ran is
- * measured from the database; the others are computed over the same world, by the simulator and by the
- * model of a download that the world's proxies follow, on the pages that the run fetched. The table says which
- * is which.
+ * The table at the end of a run: for each policy, how many subnets went to the best crawler or to one within 5 ms of it, with
+ * how many probes per URL, and the resulting round-trip and download times. The policy that ran is measured from the database.
+ * The others are computed over the same world, by the simulator and by the download model of the world's proxies, for the pages
+ * that the run fetched. The table says which rows are which.
  */
 
 import type { Pool } from "pg";
@@ -17,18 +16,18 @@ import { formatTable } from "../output.ts";
 
 export interface PolicyRow {
   readonly policy: PolicyName;
-  /** `live`: measured in a run; `computed`: by the simulator and the world's model. */
+  /** `live` means measured in a run; `computed`, by the simulator and the world's model. */
   readonly source: "live" | "computed";
   readonly subnets: number;
   readonly bestPct: number;
   readonly within5msPct: number;
   readonly probesPerUrl: number;
   readonly meanRttMs: number;
-  /** Over the run's pages; null without any. */
+  /** Mean over the pages fetched in the run. Null if there were none. */
   readonly meanDownloadMs: number | null;
 }
 
-/** The crawler of each site's subnet (index in the world; null: none), and the probes it took. */
+/** The crawler of each site's subnet (index in the world, null if there is none), and how many probes were made. */
 interface Choices {
   readonly crawlerOfSite: readonly (number | null)[];
   readonly probes: number;
@@ -41,8 +40,8 @@ interface ComparedRun {
 }
 
 /**
- * The run's own policy live and all four computed, so that the live row can be compared with its computed one; in the order of
- * `tableOrder`.
+ * Returns the run's own policy live and all four computed, so that the live row can be compared with its computed one. The
+ * order is that of `tableOrder`.
  */
 export async function comparePolicies(run: ComparedRun): Promise<PolicyRow[]> {
   const pages = await readFetchedPages(run.pool, run.world);
@@ -87,7 +86,7 @@ function computedDownloadMs(world: World, chosen: readonly number[], page: Fetch
   return downloadTimeMs({ rttMs, bodyBytes: wireBytes, bandwidthKbps, serverDelayMs, connectionReused });
 }
 
-/** How near the choices are to the best ones, by the world's undisturbed round-trip times. */
+/** How close the choices are to the best ones, by the world's undisturbed round-trip times. */
 export function nearness(
   world: World,
   choices: Choices,
@@ -159,7 +158,7 @@ export function policyTable(rows: readonly PolicyRow[]): string {
   return formatTable(columns, cells);
 }
 
-// A run's outcome in the database: who got which site, and each download.
+// Reads a run's outcome from the database: which crawler got which site, and each download.
 
 interface FetchedPage {
   /** Index in `World.sites`. */
@@ -209,9 +208,9 @@ async function readFetchedPages(pool: Pool, world: World): Promise<FetchedPage[]
   });
 }
 
-// The validated parameters of a run, and those that decide whether an interrupted run can be resumed.
+// The validated parameters of a run, which decide whether an interrupted run can be resumed.
 
-/** Command line values are text; an empty one would be read as 0. */
+/** Command-line values are text. An empty one would be read as 0. */
 const written = z.union([z.number(), z.string().regex(/\S/, "expected a number").transform(Number)]);
 
 const amount = (least: number, most: number) => written.pipe(z.number().min(least).max(most));
@@ -228,7 +227,7 @@ const worldSchema = z.strictObject({
   lambdaMs: amount(0, 1000).default(2),
 });
 
-/** A run against the emulated Internet, identified by its parameters. */
+/** A run on the emulated Internet, identified by its parameters. */
 export type WorldParameters = Readonly<z.infer<typeof worldSchema>>;
 
 export function worldParameters(values: Record<string, unknown>): WorldParameters {

@@ -1,6 +1,6 @@
 /**
- * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept between runs. Without an
- * imported registry every address is in the root subnet, which is enough for one crawler.
+ * A run on the real web: the same coordinator and crawlers without the emulated Internet. Data is kept between runs. If no
+ * registry was imported, every address is in the root subnet, which is enough for one crawler.
  */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -34,13 +34,13 @@ const parametersSchema = z.object({
 
 type RealWebParameters = ReturnType<typeof realWebParameters>;
 
-/** The most URLs that are named. */
+/** Maximum number of URLs that are named. */
 const namedUrls = 20;
 
-/** A larger file is no seed list. */
+/** A larger file is not a list of seeds. */
 const maxUrlFileBytes = 64 * 1024 * 1024;
 
-/** `refused` receives URLs that can never be crawled. Throws a UsageError. */
+/** `refused` receives URLs that can never be crawled. Throws a UsageError for invalid values. */
 export function realWebParameters(values: Record<string, unknown>) {
   const checked = parametersSchema.safeParse(values);
   if (!checked.success) {
@@ -55,7 +55,7 @@ export function realWebParameters(values: Record<string, unknown>) {
     throw new UsageError("--no-world needs --url URL or --url-file FILE: where should it begin?");
   const judged = urls.map((url) => ({
     ...{ url, reason: seedFault(url, allow) },
-    // Its address is the only fault.
+    // True when its address is the only fault.
     isSpecialPurpose: seedFault(url, true) === null,
   }));
   const refused = judged.flatMap(({ url, reason, isSpecialPurpose }) =>
@@ -73,7 +73,7 @@ interface NeverCrawled extends RejectedUrl {
   readonly isSpecialPurpose: boolean;
 }
 
-/** A line for each of the first URLs, and one for the rest. */
+/** Returns a line for each of the first URLs, and one for the rest. */
 export function notCrawled(refused: readonly NeverCrawled[]): string[] {
   const lines = refused
     .slice(0, namedUrls)
@@ -85,7 +85,7 @@ export function notCrawled(refused: readonly NeverCrawled[]): string[] {
   return [...lines, ...(more === 0 ? [] : [`not crawled: ${more} more (table rejected_url)`]), ...hint];
 }
 
-/** One URL per line; blank lines and lines that begin with # are ignored. */
+/** Reads one URL per line. Ignores blank lines and lines that begin with #. */
 function readUrlFile(file: string): string[] {
   if (!existsSync(file)) throw new UsageError(`--url-file ${file}: there is no such file`);
   const { size } = statSync(file);
@@ -103,14 +103,14 @@ interface RealWebRun {
   readonly webUrl: string;
   readonly outcome: RunOutcome;
   readonly summary: string;
-  /** URLs that cannot be crawled: by themselves, or by what DNS and the sites say. */
+  /** URLs that cannot be crawled: because of the URLs themselves (`asked`), or of what DNS and the sites say (`found`). */
   readonly refused: { readonly asked: readonly NeverCrawled[]; readonly found: readonly NeverCrawled[] };
   stop(): Promise<void>;
 }
 
 const schema = "nearcrawl";
 
-/** Links from a seed. */
+/** Maximum number of links from a seed. */
 const maxDepth = 20;
 
 export async function runRealWeb(options: RealWebRunOptions): Promise<RealWebRun> {
@@ -153,7 +153,7 @@ async function startProcesses(
 
 type KeptFrom = { readonly [Section in keyof typeof ofNewCrawls]: object };
 
-/** An existing crawl keeps its settings; a new one gets the defaults of new crawls. */
+/** An existing crawl keeps its settings. A new one gets the defaults of new crawls. */
 async function keptFrom({ pool }: Database): Promise<KeptFrom> {
   const stored = await createPolicyStore(pool).read();
   if (stored.file === null) return ofNewCrawls;
@@ -190,7 +190,7 @@ async function admitSeeds(database: Database, parameters: RealWebParameters, voi
 
 const mostFound = 1000;
 
-/** URLs that nobody will fetch, with the reason: no address or a special-purpose one, an opt-out, a full host. */
+/** URLs that nobody will fetch, with the reason: no address, a special-purpose address, an opt-out, or a full host. */
 async function neverCrawled({ pool }: Database, urls: readonly string[]): Promise<NeverCrawled[]> {
   const keys = urls.map((url) => urlKeyOf(url.trim())).filter((key) => typeof key !== "string");
   const { rows } = await pool.query<NeverCrawled>(
@@ -213,7 +213,7 @@ async function neverCrawled({ pool }: Database, urls: readonly string[]): Promis
   return rows;
 }
 
-/** The most seed hosts that are reported. */
+/** Maximum number of seed hosts reported. */
 const mostCovered = 1000;
 
 async function summaryOf(database: Database, { urls }: RealWebParameters, outcome: RunOutcome) {
@@ -224,7 +224,7 @@ async function summaryOf(database: Database, { urls }: RealWebParameters, outcom
   return [await outcomesOf(database), ...limit, covered].join("\n");
 }
 
-/** A line per outcome with its number of URLs. */
+/** Returns a line per outcome with the number of its URLs. */
 async function outcomesOf(database: Database): Promise<string> {
   const { rows } = await database.pool.query<{
     outcome: string;

@@ -1,6 +1,6 @@
 /**
- * The common frame of runs on the emulated Internet and the real web: the run's record and processes, including the
- * coordinator, and an embedded Postgres that may die, unless it does so too often.
+ * Shared by runs on the emulated Internet and the real web: the run's record, its processes including the coordinator, and an
+ * embedded Postgres. The run survives restarts of the server unless they become too frequent.
  */
 import { join } from "node:path";
 import { createCrawlerStore } from "#coordinator/place/crawlers/crawler-store";
@@ -27,7 +27,7 @@ export interface RunFrame {
   readonly folder: string;
   readonly processes: SystemProcesses;
   readonly steadily: ThroughOutages;
-  /** Starts the coordinator and returns its page's address. */
+  /** Starts the coordinator and returns the address of its page. */
   startCoordinator(settings: CoordinatorSettings, resolvers: readonly string[]): Promise<string>;
   /** Registers a crawler and starts it with these settings. */
   startCrawler(
@@ -38,7 +38,7 @@ export interface RunFrame {
   stop(): Promise<void>;
 }
 
-/** Runs within the frame and ends what was started when it fails. */
+/** Runs within the frame. On failure, ends everything that was started. */
 export async function runFramed<Run>(
   { context, fresh, voice, stopRequested }: RunOptions,
   asked: { readonly schema: string; readonly parameters: object; readonly disposable: boolean },
@@ -93,7 +93,7 @@ export async function runFramed<Run>(
 class ServerWatch {
   readonly #voice: Pick<RunVoice, "note">;
   readonly #givenUp: Promise<never>;
-  /** Resolves when the server died too often. */
+  /** Resolves when the server has died too often. */
   readonly ended: Promise<void>;
   #giveUp: (error: DatabaseError) => void = () => {};
 
@@ -111,7 +111,7 @@ class ServerWatch {
     else this.#giveUp(event.error);
   };
 
-  /** Returns the work's result; rejects as soon as the server died too often. */
+  /** Returns the work's result. Rejects as soon as the server has died too often. */
   async over<T>(work: Promise<T>): Promise<T> {
     return await Promise.race([work, this.#givenUp]);
   }

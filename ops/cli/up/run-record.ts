@@ -1,7 +1,7 @@
 /**
- * The table `run`: the parameters and whether the run completed. The next `up` with the same parameters resumes an interrupted
- * run; other parameters start from an empty schema. A just restored schema is never emptied: its run continues, complete or
- * not, and other parameters are refused.
+ * The table `run` has the parameters of the run and whether it completed. The next `up` with the same parameters resumes an
+ * interrupted run, while other parameters start from an empty schema. A schema just restored from a backup is never emptied:
+ * its run continues, complete or not, and other parameters are refused.
  */
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,7 +21,7 @@ import type { Database } from "#db/server-database";
 import { journalRootOf } from "../command-context.ts";
 import type { ThroughOutages } from "./follow-run.ts";
 
-/** The SQLSTATE after `lock_timeout`. */
+/** The SQLSTATE that follows a `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = "55P03";
 
 export interface OpenedRun {
@@ -36,15 +36,15 @@ export interface OpenedRun {
 export interface OpenRunOptions {
   readonly database: OpenDatabaseOptions;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The folder of the run's data (spools, registry files), removed when it starts again. */
+  /** The folder of the run's data (spools, registry files). It is removed when the run starts again. */
   readonly folder: string;
-  /** Forces a new start. Never used for the real web, whose data is kept. */
+  /** Forces a new start. Never used on the real web, whose data is kept. */
   readonly fresh: boolean;
-  /** True for a demonstration: other parameters empty the schema. */
+  /** True for a demonstration, where other parameters empty the schema. */
   readonly disposable: boolean;
-  /** Waits for a server that stops while tables are created. */
+  /** Waits for a server that stops while tables are being created. */
   readonly throughOutages: ThroughOutages;
-  /** Gets a line after each outage of the database, and one when an earlier run's data is removed. */
+  /** Receives a line after each outage of the database, and one when an earlier run's data is removed. */
   readonly note: (words: string) => void;
 }
 
@@ -87,13 +87,13 @@ export async function openRun(options: OpenRunOptions): Promise<OpenedRun> {
   }
 }
 
-/** How long an ended run may still hold its lock, because the server notices a closed connection late. */
+/** An ended run may still hold its lock this long, because the server notices a closed connection late. */
 const lockWaitMs = 1000;
 const lockAgainMs = 200;
 
 /**
- * One run per schema: an advisory lock of a connection that ends with this process in any case. After a server restart it is
- * taken again.
+ * Allows one run per schema by an advisory lock. Its connection ends with this process in any case. After a restart of the
+ * server the lock is taken again.
  */
 class SchemaLock {
   readonly #database: Database;
@@ -106,7 +106,7 @@ class SchemaLock {
     this.#note = note;
   }
 
-  /** Throws a UsageError while another run holds it. */
+  /** Throws a UsageError while another run holds the lock. */
   async take(): Promise<void> {
     const client = await this.#database.pool.connect();
     const key = `nearcrawl up ${this.#database.schema}`;
@@ -125,7 +125,7 @@ class SchemaLock {
     client.once("end", () => void this.#lost(client));
   }
 
-  /** Released before the connection ends, so that a successor need not wait for the server to notice. */
+  /** Releases the lock before the connection ends, so that a successor need not wait for the server to notice the end. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#client?.query("select pg_advisory_unlock_all()").catch(() => undefined);
@@ -182,7 +182,7 @@ async function unfinishedRun(database: Database, options: OpenRunOptions): Promi
   return latest.run_id;
 }
 
-/** The server's timeline or identity has changed since a coordinator last used it. */
+/** True when the server's timeline or identity has changed since a coordinator last used it. */
 async function isRestored({ pool }: Database): Promise<boolean> {
   const [epoch, server] = [await currentEpoch(pool), await serverState(pool)];
   const differs = <Value>(known: Value | null, now: Value | null) =>

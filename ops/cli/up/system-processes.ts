@@ -1,6 +1,6 @@
 /**
  * Starts a run's separate processes and connects them: the emulated Internet (if any), the coordinator, the crawlers. Settings
- * are passed in files that only this user can read, since they hold keys.
+ * are passed in files that only this user can read, since they contain keys.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { StartError } from "#core/errors";
 import { exitCodes } from "../exit-codes.ts";
 import { type ChildSettings, lastLines, SupervisedProcess } from "./child-process.ts";
 
-/** Sources run as .ts, builds as .js. */
+/** The sources run as .ts and the build as .js. */
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 const fileOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 interface SystemFolders {
-  /** Logs, settings and spools of this run. */
+  /** The folder of this run's logs, settings and spools. */
   readonly run: string;
 }
 
@@ -34,7 +34,7 @@ export interface CrawlerSettings {
 
 const announceMs = 30_000;
 
-/** Restarts before it is up: a restarting database may end it once or twice, but wrong settings stay wrong. */
+/** Maximum restarts before a process is up: a restarting database may end it once or twice, wrong settings always do. */
 const mostDeaths = 3;
 
 type StartedProcess = Omit<ChildSettings, "logFile">;
@@ -57,7 +57,7 @@ export class SystemProcesses {
     mkdirSync(join(folders.run, "settings"), { recursive: true, mode: 0o700 });
   }
 
-  /** Rejects when the emulated Internet dies: its ports are gone, so the run cannot continue. */
+  /** Rejects when the emulated Internet dies, because its ports are gone and the run cannot continue. */
   get worldDied(): Promise<never> {
     return this.#worldDied;
   }
@@ -84,14 +84,14 @@ export class SystemProcesses {
       args: ["coordinator", "--config", file, "--home", place.home, "--schema", place.schema],
       ...(place.databaseUrl === null ? {} : { secrets: { DATABASE_URL: place.databaseUrl } }),
     });
-    // After a restart it must be where the crawlers look for it.
+    // After a restart the coordinator must be where the crawlers look for it.
     const port = Number(new URL(String(announced.webUrl)).port);
     this.#settingsFile("coordinator", { ...settings, listen: { ...settings.listen, port } });
     return announced;
   }
 
   startCrawler(settings: CrawlerSettings): SupervisedProcess {
-    // A dozen local pages would be in the way; the coordinator's page shows all crawlers.
+    // A dozen local pages would be in the way, and the coordinator's page shows all crawlers.
     const file = this.#settingsFile(`crawler-${settings.name}`, { ...settings, status: { port: 0 } });
     const bundle = fileOf("../../../crawler-bundle.mjs");
     const useBundle = extension === ".js" && existsSync(bundle);
