@@ -43,10 +43,7 @@ import {
 } from "./embedded-binaries.ts";
 import { wordsOf } from "./server-database.ts";
 
-/**
- * The name of the server's superuser and of its only database. It has no password: access to the socket's folder (mode
- * 0700) suffices.
- */
+/** Names the server's superuser and only database. Whoever can reach the socket's folder (0700) needs no password. */
 export const embeddedName = "nearcrawl";
 
 export interface Cluster {

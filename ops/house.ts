@@ -1,24 +1,24 @@
 /**
- * The coordinator's rooms in one order. A file imports from its own room and from rooms that stand before it, types and wiring
- * (`start.ts`) included. `npm run house` prints where that is broken, and `test/house.test` fails there.
+ * The order of the coordinator's rooms. A file may import from its own room and from earlier rooms. This includes types
+ * and wiring (`start.ts`). `npm run house` prints violations, and `test/house` fails on them.
  */
 
 interface Wing {
   readonly name: string;
   readonly rooms: readonly string[];
-  /** The lines that its files may have in all. Whoever raises it says in the commit what goes instead. */
+  /** Maximum number of lines in its files. A commit that raises it must say what is removed in return. */
   readonly most: number;
 }
 
 export const wings: readonly Wing[] = [
   {
-    // Knows no room. `core` and `protocol` are where the crawler, rir-import, db and the coordinator meet.
+    // Knows no other room. `core` and `protocol` are shared by the crawler, rir-import, db and the coordinator.
     name: "ground",
     rooms: ["core", "protocol", "database", "web", "ask"],
     most: 14_970,
   },
   {
-    // Where things are: knows no crawl and no screen.
+    // Where things are located. Knows no crawl and no screen.
     name: "place",
     rooms: ["subnets", "domain-sets", "crawlers", "distances", "delegation", "balance"],
     most: 23_820,
@@ -33,13 +33,13 @@ export const wings: readonly Wing[] = [
     most: 23_400,
   },
   {
-    // What keeps it running: crawlers' sessions, settings, access, releases, records.
+    // What keeps the crawl running: crawlers' sessions, settings, access, releases, records.
     name: "run",
     rooms: ["gateway", "settings", "releases", "sharing", "access", "opt-outs", "journal", "registry"],
     most: 16_190,
   },
   {
-    // What people ask. The only wing that knows all the others.
+    // What people ask. The only wing that knows all others.
     name: "tell",
     rooms: ["explore", "reports", "search", "find", "who", "sites", "fleet", "overview", "storage"],
     most: 32_140,

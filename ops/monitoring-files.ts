@@ -1,6 +1,6 @@
 /**
- * Files for Prometheus and Grafana, generated from the coordinator's metrics and alert rules at build time (dist/monitoring/):
- * a rule per alert, which fires while the coordinator lists it, and a panel per metric.
+ * Generates files for Prometheus and Grafana from the coordinator's metrics and alert rules at build time
+ * (dist/monitoring/): a rule per alert, which fires while the coordinator lists the alert, and a panel per metric.
  */
 import { alertRules } from "#coordinator/tell/overview/alert-rules";
 import { createMetrics } from "#coordinator/tell/overview/metrics";
@@ -11,11 +11,11 @@ interface PrometheusRule {
   readonly for: string;
   readonly severity: string;
   readonly summary: string;
-  /** The heading in ops/runbook/alerts.md. */
+  /** The alert's heading in ops/runbook/alerts.md. */
   readonly section: string;
 }
 
-/** Alerts that no coordinator can raise: that it is down, and what only shows over time. */
+/** Alerts that no coordinator can raise: that it is down, and those that only show over time. */
 const overTime: readonly PrometheusRule[] = [
   {
     ...{ alert: "NearcrawlDown", expr: 'up{job="nearcrawl"} == 0', for: "2m", severity: "critical" },
@@ -40,10 +40,10 @@ const overTime: readonly PrometheusRule[] = [
   },
 ];
 
-/** An alert must last this long, so that flapping ones stay silent. */
+/** An alert must last this long before it fires, so that flapping ones stay silent. */
 const patience = { critical: "2m", warning: "15m", info: "1h" } as const;
 
-/** YAML with scalars in JSON's syntax. */
+/** YAML whose scalars have JSON's syntax. */
 export function alertRulesYaml(): string {
   const listed = alertRules.map(({ name, severity }): PrometheusRule => {
     const camel = name.replace(/(^|-)([a-z])/g, (_, _dash, letter: string) => letter.toUpperCase());
@@ -70,7 +70,7 @@ export function alertRulesYaml(): string {
   return `groups:\n  - name: nearcrawl\n    rules:\n${rules.join("")}`;
 }
 
-/** By row, in display order: metrics without `nearcrawl_` and `_total`. */
+/** Metrics by row in display order, without `nearcrawl_` and `_total`. */
 const rows: Readonly<Record<string, string>> = {
   Crawling: "pages fetched_bytes shipped_bytes fetches fetch_failures results urls_admitted index_pages",
   "What waits":
@@ -99,7 +99,7 @@ interface Metric {
   readonly labelNames?: readonly string[];
 }
 
-/** Metrics shown per coordinator; the others are summed. */
+/** Metrics shown per coordinator. All others are summed. */
 const ofEach = /^(process|event_loop|search_index|database_(up|writable))/;
 const summed = /^(sessions|rounds_under_way|probes_under_way|coordinator_leads)$/;
 
@@ -107,7 +107,7 @@ const datasource = { type: "prometheus", uid: `\${${"datasource"}}` };
 const columns = 3;
 const [panelWidth, panelHeight] = [24 / columns, 8];
 
-/** For import into Grafana 10 and later, which asks for the data source. */
+/** A dashboard for import into Grafana 10 and later, which asks for the data source. */
 export function dashboardJson(): string {
   const metrics = createMetrics({ processMetrics: true }).registry.getMetricsAsArray() as unknown as Metric[];
   const named = new Map(metrics.map((one) => [one.name.replace(/^nearcrawl_|_total$/g, ""), one]));

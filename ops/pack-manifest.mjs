@@ -1,7 +1,7 @@
-// `npm pack` runs this before and after it packs: the package has the command `nearcrawl` and nothing that only development
-// needs (the packages that lie in its bundle among it: ops/bundle-program.mjs), and dist/ as the sources have it, while the
-// clone's package.json has no "bin" (ops/build.mjs says why). `before` writes the package's manifest and keeps the clone's
-// beside it, `after` puts that back; so does `before`, where a packing was interrupted.
+// `npm pack` runs this before and after packing, because the package differs from the clone: its package.json names the
+// command `nearcrawl` as "bin" (ops/build.mjs says why the clone's does not) and nothing that only development needs,
+// including the packages that its bundle contains (ops/bundle-program.mjs). `before` writes the package's manifest and
+// keeps the clone's beside it. `after` restores the clone's, and so does `before` if packing was interrupted.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

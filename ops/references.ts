@@ -1,6 +1,6 @@
 /**
- * Generates the runbook's reference pages from the program: settings, alerts, commands and the API. `npm run reference` writes
- * them.
+ * Generates the runbook's reference pages from the program: settings, alerts, commands and the API. `npm run reference`
+ * writes them.
  */
 import type { Command, Option } from "commander";
 import { z } from "zod";
@@ -14,7 +14,7 @@ import type { ApiOperation } from "#coordinator/web/api-operation";
 import type { Listed } from "#coordinator/web/navigation";
 import { loadedProgram } from "./cli/commands.ts";
 
-/** By the file's name in ops/runbook. */
+/** Returns the pages by their file names in ops/runbook. */
 export async function references(): Promise<Readonly<Record<string, string>>> {
   return {
     "settings.md": settingsReference(),
@@ -51,7 +51,7 @@ ${sections.join("\n\n")}
 `;
 }
 
-/** Explained once for all commands. */
+/** These options are explained once for all commands. */
 const shared = ["--home", "--database-url", "--schema", "--json", "--csv", "--watch", "--help"];
 
 function commandsReference(program: Command): string {
@@ -167,7 +167,7 @@ interface JsonShape {
   readonly anyOf?: readonly JsonShape[];
 }
 
-/** Settings that are read once at the start, in the schema's order. */
+/** Settings that are read only at the start, in the schema's order. */
 export function startSettings(): readonly SettingShape[] {
   const root = z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }) as JsonShape;
   return settingsBelow(root, "").filter(({ name }) => !isPolicyName(name));

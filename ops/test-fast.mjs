@@ -1,5 +1,5 @@
-// The quick tests for use while writing: those without database, built program and browser. Arguments are passed to vitest;
-// file names narrow the choice (`npm run test:fast -- test/trust`).
+// Runs the quick tests while writing: those without a database, the built program or a browser. Arguments are passed to
+// vitest, where file names narrow the choice (`npm run test:fast -- test/trust`).
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const slow = ["database", "built-command", "browser"].map((name) => `test/support/${name}.ts`);
 const slowFolders = ["test/lab/", "test/end-to-end/", "test/fuzz/"];
-/** Files that take over five seconds each beside others: many seeds, whole fleets in one process, waits on the wire. */
+/** Files that take over five seconds each beside others: they use many seeds, whole fleets, or waits on the wire. */
 const longFiles = [
   ...["balance/newcomer", "gateway/hostile-crawlers", "gateway/hostile-sessions", "overview/readiness"],
   ...["migrating-crawler/crawler", "migrating-crawler/hostile-coordinator", "migrating-crawler/wire-size"],

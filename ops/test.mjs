@@ -1,5 +1,5 @@
-// Everything that CI runs: types, format and lint beside the tests. The last line counts the tests. Arguments are passed to
-// vitest (`npm test -- test/core`).
+// Runs everything that CI runs: the tests, and type check, format and lint beside them. The last line counts the tests.
+// Arguments are passed to vitest (`npm test -- test/core`).
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), "nearcrawl-report-"));
 
-/** Prints the output as it comes, or at the end. */
+/** Prints the output as it arrives, or `inOnePiece` at the end. */
 async function run(title, script, args, { inOnePiece = false } = {}) {
   if (!inOnePiece) process.stdout.write(`\n# ${title}\n`);
   const stdio = inOnePiece ? ["ignore", "pipe", "pipe"] : "inherit";
@@ -57,7 +57,7 @@ try {
 }
 rmSync(folder, { recursive: true, force: true });
 
-// A file that fails before its first test fails the run without a failed test.
+// A file that fails before its first test makes the run fail without a failed test.
 const brokenFiles = counted.numFailedTests === 0 && !testsHold ? 1 : 0;
 const failed = counted.numFailedTests + brokenFiles + (typesHold ? 0 : 1) + (styleHolds ? 0 : 1);
 const skipped = (counted.numPendingTests ?? 0) + (counted.numTodoTests ?? 0);

@@ -24,10 +24,7 @@ interface TerminalStreams {
   readonly output: NodeJS.WritableStream;
 }
 
-/**
- * Returns false when not confirmed, after printing that and setting the exit code. If `deed` is null, no confirmation is
- * needed.
- */
+/** Returns false when not confirmed, after printing that and setting the exit code. A null deed needs no confirmation. */
 export async function confirmedByTyping(
   options: ConfirmOptions,
   deed: () => Promise<Deed | null>,

@@ -1,7 +1,7 @@
 /**
- * `npm run pictures`: retakes the README's pictures. Starts the whole system on a small emulated Internet, waits until it is
- * crawled, signs in as an operator and photographs the pages. Needs Chromium (or NEARCRAWL_BROWSER) and about four minutes on
- * two cores.
+ * `npm run pictures` retakes the README's pictures. It starts the whole system on a small emulated Internet, waits
+ * until that is crawled, signs in as an operator and photographs the pages. It needs Chromium (or NEARCRAWL_BROWSER)
+ * and about four minutes on two cores.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,16 +16,16 @@ const entry = fileURLToPath(new URL("../cli/main.ts", import.meta.url));
 const nearcrawl = ["--conditions=nearcrawl-source", "--import", "tsx", entry];
 const world = ["--sites", "200", "--crawlers", "10", "--seed", "3"];
 
-/** The final table: everything has been crawled. */
+/** Matches the final table, which appears when everything has been crawled. */
 const runIsOver = /^policy +figures/m;
 const mostMinutes = 12;
-/** Figures are written every minute, so the history needs time to show more than a dot. */
+/** Figures are written every minute, so the history needs some time to show more than a dot. */
 const historyMs = 150_000;
 const size = { width: 1400, height: 900 };
 
 interface Picture {
   readonly name: string;
-  /** With the URL and host of a crawled page. */
+  /** Receives the URL and host of a crawled page. */
   readonly path: (page: CrawledPage) => string;
   readonly colours?: "light" | "dark";
   readonly narrow?: boolean;
@@ -130,14 +130,14 @@ async function takeAll(link: URL): Promise<void> {
 async function take(context: BrowserContext, picture: Picture, crawled: CrawledPage): Promise<void> {
   const page = await context.newPage();
   await page.goto(picture.path(crawled));
-  // The live overview never becomes idle; a map is complete when its tiles have loaded.
+  // The live overview never becomes idle. A map is complete when its tiles have loaded.
   await page.waitForLoadState(picture.path(crawled) === "/" ? "load" : "networkidle");
   const file = join(pictures, `${picture.name}.png`);
   await page.screenshot({ path: file });
   process.stdout.write(`${file}\n`);
 }
 
-/** The latest fetched page, with words that find others. */
+/** The page fetched last, with words of it that find other pages too. */
 async function crawledPage(context: BrowserContext): Promise<CrawledPage> {
   const found = await context.request.get(
     "/api/search?q=harbour%20or%20market%20or%20garden%20or%20news&limit=5",

@@ -1,24 +1,24 @@
 /**
- * Compares delegation policies on one world without running each: the world as a simulator instance, and download times by the
- * model of the emulated Internet's proxies.
+ * Compares delegation policies on one world without running each of them: the world becomes an instance for the
+ * simulator, and download times follow the model of the emulated Internet's proxies.
  */
 import type { SimulatedHost, SimulationInstance } from "#coordinator/place/delegation/simulation/simulation";
 import { pathOf, type World } from "./model.ts";
 
 export interface Download {
   readonly rttMs: number;
-  /** Everything the server sends on the wire, headers included. */
+  /** All bytes that the server sends on the wire, including headers. */
   readonly bodyBytes: number;
   readonly bandwidthKbps: number;
   readonly serverDelayMs: number;
-  /** The request uses an idle open connection, without a handshake. */
+  /** True when the request uses an idle open connection and needs no handshake. */
   readonly connectionReused?: boolean;
 }
 
 /**
- * From the start of the connection to the last byte, in ms: one RTT for the handshake, one for the request,
- * and the sending time under slow start (RFC 6928: ten segments first, doubling each round trip) at the
- * given bandwidth. A round takes an RTT, or as long as its bytes need where that is more.
+ * The time in ms from the start of the connection to the last byte: one RTT for the handshake, one for the request, and
+ * the sending time under slow start (RFC 6928: ten segments first, doubling each round trip) at the given bandwidth. A
+ * round takes an RTT, or longer if its bytes need longer.
  */
 export function downloadTimeMs(download: Download): number {
   const { rttMs, bodyBytes, bandwidthKbps, serverDelayMs, connectionReused = false } = download;
@@ -35,9 +35,9 @@ export function downloadTimeMs(download: Download): number {
 }
 
 /**
- * The form in which the delegation simulator takes a world: no addresses, only the names on the way down the registry, holder,
- * country and the round-trip times. Each target's are made when they are read: a hundred thousand sites and a thousand
- * crawlers need no more memory than the sites themselves.
+ * Returns the world in the delegation simulator's form: instead of addresses only the names on the path down the
+ * registry, the holder, the country and the round-trip times. A target's times are computed when they are read, so a
+ * hundred thousand sites and a thousand crawlers need no more memory than the sites themselves.
  */
 export function worldInstance(world: World): SimulationInstance {
   const indices = world.crawlers.map((_, index) => index);
@@ -65,15 +65,15 @@ function hostOf(
   };
 }
 
-// When the bytes of a server's answer leave it: TCP slow start in rounds (RFC 5681, initial window of
-// RFC 6928) over a link of limited bandwidth, without loss. In a round at most the window's bytes leave;
-// when it is used up, the next round (twice the window) starts one RTT after this one's first byte, for
-// that is when the first acknowledgement is back. After an idle time the window starts anew.
+// Computes when the bytes of a server's answer leave it: TCP slow start in rounds (RFC 5681, with the initial window of
+// RFC 6928) over a link of limited bandwidth, without loss. In each round at most a window of bytes leaves. When the
+// window is used up, the next round (of twice the window) starts one RTT after this round's first byte, because the
+// first acknowledgement is back then. After an idle period the window is the initial one again.
 
 /** 10 segments of 1460 bytes. */
 export const initialWindowBytes = 14_600;
 
-/** Least retransmission timeout of common stacks: idle for longer, and the window is the initial one again. */
+/** Minimum retransmission timeout of common stacks. After a longer idle period, the window is the initial one again. */
 const idleResetMs = 200;
 
 /** 1 kbit/s is 125 bytes per second. */
@@ -93,8 +93,8 @@ export class SlowStart {
   }
 
   /**
-   * The pieces in which so many bytes leave, if handed over now: sizes, and when each piece's last byte is
-   * on its way.
+   * Returns the pieces in which `bytes` leave if they are handed over now: each piece's size, and when its last byte
+   * has left.
    */
   send(bytes: number, nowMs: number, rttMs: number): { readonly bytes: number; readonly leftMs: number }[] {
     this.#startAnew(nowMs, rttMs);

@@ -1,4 +1,4 @@
-/** From a draft to a world: the plan gets addresses, hosts their traits, pairs of hosts their round-trip times. */
+/** Turns a draft into a world: the plan gets addresses, hosts their traits, and pairs of hosts their round-trip times. */
 import { formatAddress } from "#core/ip/address";
 import { layOut, type PlacedHost, placedByType } from "./lay-out.ts";
 import type { SplitLeaf, World, WorldCrawler, WorldSite, WorldSubnet } from "./model.ts";
@@ -87,8 +87,8 @@ function required<T>(value: T | undefined): T {
   return value;
 }
 
-// The IPv6 side of a generated registry: a /12 per registry, a /32 per provider, a /48 per crawler's partner. No site has an
-// IPv6 address, but dumps hold such objects and importers must cope.
+// The IPv6 part of a generated registry: a /12 per registry, a /32 per provider, and a /48 per crawler's partner. No
+// site has an IPv6 address, but dumps contain such objects, so importers must handle them.
 
 /** First 16 bits of the /12 that IANA gave each registry. */
 const blocks: Readonly<Record<RegionalRegistry, bigint>> = {
@@ -100,14 +100,14 @@ const blocks: Readonly<Record<RegionalRegistry, bigint>> = {
 };
 
 interface Ipv6Plan {
-  /** The index of the first of these in the world's subnets. */
+  /** The index in the world's subnets that the first of these subnets gets. */
   readonly firstIndex: number;
   readonly providers: readonly Provider[];
   readonly partners: readonly { readonly provider: Provider; readonly holder: number }[];
   readonly registryHolder: (registry: RegionalRegistry) => number;
 }
 
-/** In address order, parents first. */
+/** Returns the subnets in address order, parents first. */
 function planIpv6(plan: Ipv6Plan): WorldSubnet[] {
   const subnets: WorldSubnet[] = [];
   for (const [registry, start] of Object.entries(blocks) as [RegionalRegistry, bigint][]) {

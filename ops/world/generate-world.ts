@@ -1,7 +1,7 @@
 /**
- * The seeded generator: organisations are drawn one after the other until the sites are used up, each with
- * its place, its provider (not always one of its own country) and its ranges; then the plan gets addresses.
- * The same settings give the same world on every machine.
+ * The seeded generator: organisations are drawn one after the other until all sites are used, each with its place, its
+ * provider (not always one of its own country) and its ranges. Then the plan gets addresses. The same settings give the
+ * same world on every machine.
  */
 import { UsageError } from "#core/errors";
 import { finishWorld } from "./finish-world.ts";
@@ -16,24 +16,24 @@ interface WorldSettings {
   readonly seed: number;
   readonly sites: number;
   readonly crawlers: number;
-  /** Oddities for live code to cope with; absent: none. */
+  /** Oddities that live code must cope with. Default: none. */
   readonly oddities?: Partial<WorldOddities>;
 }
 
 /**
- * Oddities besides ordinary organisations: names that resolve differently by client, and ranges used in two places. Each is a
- * share of the world's sites from 0 to 1.
+ * Oddities beyond ordinary organisations: names that resolve differently by client, and ranges used in two places. Each
+ * is a share of the world's sites from 0 to 1.
  */
 interface WorldOddities {
-  /** Sites under a name with two to four addresses in different subnets. */
+  /** Sites whose name has two to four addresses in different subnets. */
   readonly geoDns: number;
-  /** Sites in a range whose halves are used in different cities. */
+  /** Sites in a range whose two halves are used in different cities. */
   readonly splitLeaves: number;
 }
 
 const noOddities: WorldOddities = { geoDns: 0, splitLeaves: 0 };
 
-/** The generator's bounds; far beyond them the planned /8s would not suffice. */
+/** The generator's limits. Far beyond them, the planned /8s would not suffice. */
 export const worldLimits = { sites: 100_000, crawlers: 2_000 } as const;
 
 export function generateWorld({ seed, sites, crawlers, oddities: asked }: WorldSettings): World {
@@ -62,17 +62,17 @@ function refuseBadSettings(counts: Omit<WorldSettings, "oddities">, oddities: Wo
   }
 }
 
-// Where partners are, and how their ranges are registered.
+// Draws where partners are, and how their ranges are registered.
 
-/** Share of partners that came because a neighbour was one. */
+/** The share of partners that joined because a neighbour was one. */
 const neighbourShare = 0.4;
 
-/** The share of the others that take, of two places, the one farther from all partners. */
+/** The share of the others that take, of two places, the one farther away from all partners. */
 const apartShare = 0.7;
 
 /**
- * Every place once, the larger ones likelier first, before any place has two. Some come because a neighbour is
- * one already and others keep apart, so that runners-up are as close as in measured fleets, and gaps as wide.
+ * Draws every place once, preferring larger ones, before any place gets a second partner. Some partners join because a
+ * neighbour is one and others keep apart, so that runners-up are as close as in measured fleets, and gaps as wide.
  */
 function drawCrawlers(draft: WorldDraft, count: number): void {
   const { random, plan } = draft;
@@ -106,9 +106,9 @@ function placeForPartner({ random, crawlers }: WorldDraft, free: readonly Place[
   return nearestKm(first) >= nearestKm(second) ? first : second;
 }
 
-// The odd organisations of a generated world, each drawn when its share of the sites is due.
+// Draws the odd organisations of a generated world, each when its share of the sites is due.
 
-/** Draws an odd organisation where one is due; false where none is. */
+/** Draws an odd organisation if one is due. Returns false otherwise. */
 function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
   const { oddSites, sites } = draft;
   const isDue = (kind: keyof typeof oddSites) =>
@@ -124,7 +124,7 @@ function drawOddity(draft: WorldDraft, oddities: WorldOddities): boolean {
   return sites.length > before;
 }
 
-/** One name with machines in two to four countries, each in its own range. */
+/** Draws one name with machines in two to four countries, each in its own range. */
 function drawGeoHost(draft: WorldDraft): void {
   const { random, plan, names } = draft;
   const home = draft.drawPlace();
@@ -148,12 +148,12 @@ function drawGeoHost(draft: WorldDraft): void {
   }
 }
 
-/** The addresses of a range in two places, and where its second part begins. */
+/** How many addresses a range in two places has, and where its second part begins. */
 const splitSize = 256;
 
 const splitBoundary = 128;
 
-/** A range that the registry lists as one, used in one city below its middle and in another above. */
+/** Draws a range that the registry lists as one, although its lower half is used in one city and its upper half in another. */
 function drawSplitLeaf(draft: WorldDraft): void {
   const { random, plan, names } = draft;
   const home = draft.drawPlace();
@@ -179,52 +179,52 @@ function drawSplitLeaf(draft: WorldDraft): void {
   plan.assign({ provider, city: home.name, holder, departments: [{ hosts, size: splitSize }] });
 }
 
-/** Draws different places, larger ones with a higher probability. */
+/** Draws different places. Larger ones have a higher probability. */
 function drawPlaces(draft: WorldDraft, count: number): Place[] {
   const drawn = new Set<Place>();
   for (let tries = 0; drawn.size < count && tries < 20 * count; tries++) drawn.add(draft.drawPlace());
   return [...drawn];
 }
 
-// The ordinary organisations of a generated world. Sites come one after the other; each lies in a range that is
-// used already or in a new one, and each new range belongs to an organisation that has some already or to a new
-// one, so that few have hundreds of ranges and most have one, as in real registries. When all
-// are drawn the ranges are registered: organisation by organisation, those of one city side by side.
+// Draws the ordinary organisations of a generated world. Sites are drawn one after the other. Each is in a range
+// already used or in a new one, and each new range belongs to an organisation that already has some or to a new one.
+// Few organisations therefore have hundreds of ranges and most have one, as in real registries. At the end the ranges
+// are registered: organisation by organisation, those of one city side by side.
 
 /**
- * Ranges per holder: fitted to announced ranges and the organisations that announce them (ip-location-db, June
- * 2026: 411,961 ranges, 75,098 organisations). Of 1,000, 10,000 and 100,000 ranges drawn at random there, 788,
- * 5,702 and 31,494 organisations; of as many drawn here, about 800, 5,300 and 30,900.
+ * Ranges per holder, fitted to announced ranges and the organisations that announce them (ip-location-db, June 2026:
+ * 411,961 ranges, 75,098 organisations). Random samples of 1,000, 10,000 and 100,000 ranges there have 788, 5,702 and
+ * 31,494 organisations. As many ranges drawn here have about 800, 5,300 and 30,900.
  */
 const rangesPerHolder: HeavyTailSettings = { concentration: 300, discount: 0.75 };
 
-/** Sites per range beyond `neighbourSiteShare`: without a public figure, the harder assumption is used. */
+/** Sites per range beyond `neighbourSiteShare`. There is no public figure, so this assumes the harder case. */
 const sitesPerRange: HeavyTailSettings = { concentration: 400, discount: 0.92 };
 
 /** The share of ranges in which the organisation has a second site from the start. */
 const neighbourSiteShare = 0.08;
 
-/** The share of organisations registered with a provider of another country than their own. */
+/** The share of organisations registered with a provider of a country other than their own. */
 const misfiledShare = 0.22;
 
-/** The shares of organisations with ranges in several places of their country, and worldwide. */
+/** The shares of organisations with ranges in several places: of their country, or worldwide. */
 const nationalShare = 0.15;
 
 const worldwideShare = 0.12;
 
-/** The share of a multi-place organisation's ranges at its home. */
+/** The share of a multi-place organisation's ranges that are at its home. */
 const atHomeShare = 0.5;
 
-/** An organisation with more ranges has some in other cities of its country. */
+/** An organisation with at least this many ranges has some in other cities of its country. */
 const mostInOnePlace = 4;
 
-/** The most addresses over which a range's hosts are spread, which the smallest sizes hold. */
+/** Maximum number of addresses over which a range's hosts are spread, chosen to fit the smallest sizes. */
 const mostOffset = 190;
 
 interface Organisation {
   readonly home: Place;
   readonly reach: "one place" | "its country" | "the world";
-  /** The provider of all its ranges; null: a provider of each place. */
+  /** The provider of all its ranges. `null` means a provider of each place. */
   readonly provider: Provider | null;
   readonly holderWith: (provider: Provider) => number;
   readonly ranges: RangeDraft[];
@@ -261,7 +261,7 @@ export class Organisations {
     if (hasNeighbour && draft.sitesLeft > 0) addSiteTo(draft, range);
   }
 
-  /** Registers all ranges. Call once, after the last site. */
+  /** Registers all ranges. Call it once, after the last site. */
   register(): void {
     const { plan, random } = this.#draft;
     for (const { ranges, holderWith } of this.#organisations) {
@@ -324,7 +324,7 @@ function placeOfRange(draft: WorldDraft, { home, reach, ranges }: Organisation):
   return draft.random.pickWeighted(here, (place) => place.weight);
 }
 
-/** Beside the last one, or at the same address. */
+/** Puts the site just after the last one, or at the same address. */
 function addSiteTo(draft: WorldDraft, { spot, hosts }: RangeDraft): void {
   const { random } = draft;
   const last = hosts.at(-1)?.offset;
@@ -333,14 +333,14 @@ function addSiteTo(draft: WorldDraft, { spot, hosts }: RangeDraft): void {
   hosts.push(draft.addSite(spot, { offset: Math.min(further, mostOffset) }));
 }
 
-// Groups whose sizes are as uneven as those of real registries' holders: a Pitman-Yor process. Members come one
-// by one; each joins a group with a likelihood that grows with the group's size, or founds one of its own. With
+// Groups whose sizes are as uneven as those of holders in real registries: a Pitman-Yor process. Members come one by
+// one. Each joins a group with a likelihood that grows with the group's size, or founds one of its own. With
 // concentration t and discount d, n members make about t/d · ((1 + n/t)^d − 1) groups.
 
 interface HeavyTailSettings {
-  /** How many members come before most of them find a group that they could join. */
+  /** How many members must have come before most new ones join an existing group. */
   readonly concentration: number;
-  /** From 0 to 1; with a higher value more groups stay small. */
+  /** From 0 to 1. With a higher value, more groups stay small. */
   readonly discount: number;
 }
 
@@ -357,7 +357,7 @@ export class HeavyTail {
     this.#settings = settings;
   }
 
-  /** The group that the next member joins; a new one has the next free number. */
+  /** Returns the group that the next member joins. A new group has the next free number. */
   next(): number {
     const group = this.#drawGroup();
     const member = this.#groupOf.push(group) - 1;

@@ -1,12 +1,12 @@
 /**
- * Gives a planned registry hierarchy its addresses. A plan says what holds what; this finds ranges so that
- * every child lies inside its parent, is smaller than it, and siblings do not overlap:
+ * Gives a planned registry hierarchy its addresses. A plan says which subnet contains which. The layout finds ranges
+ * such that every child is inside its parent and smaller than it, and siblings do not overlap:
  *
  *   plan:  provider ─┬─ shop (48 addresses, not a CIDR block)       10.0.0.0 in a drawing:
  *                    └─ bank (64)                                    |shop 48|.16.|bank 64|....free....|
  *
- * Blocks whose size is a power of two are aligned, as registries do; other sizes start where the last
- * range ended. A parent gets the power of two that holds its children, or twice that when they fill it.
+ * Blocks whose size is a power of two are aligned, as registries do. Other sizes start where the last range ended. A
+ * parent gets the power of two that fits its children, or twice that when they fill it.
  */
 
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -19,19 +19,19 @@ export interface PlannedSubnet {
   readonly holder: number | null;
   readonly country: string | null;
   readonly registry: Registry;
-  /** The minimum of addresses; a leaf gets exactly this many. */
+  /** Minimum number of addresses. A leaf gets exactly this many. */
   readonly size: number;
   readonly children: PlannedSubnet[];
-  /** Hosts directly in it, each `offset` addresses after its first; leaves only. */
+  /** The hosts directly in it, each `offset` addresses after its first address. Only leaves have hosts. */
   readonly hosts: readonly PlannedHost[];
 }
 
 export interface PlannedHost {
   readonly type: HostType;
-  /** Index among the hosts of that type. */
+  /** The index among the hosts of the same type. */
   readonly index: number;
   readonly offset: number;
-  /** Registered as a range of one address (a unary subnet). */
+  /** True when registered as a range of one address (a unary subnet). */
   readonly unary: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface PlannedBlock {
   readonly subnet: PlannedSubnet;
 }
 
-/** The subnets, parents before children in address order, and the address of each host. */
+/** Returns the subnets, parents before children in address order, and the address of each host. */
 export function layOut(blocks: readonly PlannedBlock[]): { subnets: WorldSubnet[]; hosts: PlacedHost[] } {
   const placed: { subnets: WorldSubnet[]; hosts: PlacedHost[] } = { subnets: [], hosts: [] };
   for (const { firstOctet, subnet } of blocks.toSorted((a, b) => a.firstOctet - b.firstOctet)) {
@@ -69,7 +69,7 @@ export function layOut(blocks: readonly PlannedBlock[]): { subnets: WorldSubnet[
   return placed;
 }
 
-/** The hosts of each type by their index. */
+/** Returns the hosts of each type by index. */
 export function placedByType(hosts: readonly PlacedHost[]): Record<HostType, Map<number, PlacedHost>> {
   const placed = { site: new Map(), crawler: new Map(), replica: new Map() };
   for (const host of hosts) placed[host.type].set(host.index, host);
@@ -78,7 +78,7 @@ export function placedByType(hosts: readonly PlacedHost[]): Record<HostType, Map
 
 const slash8 = 2 ** 24;
 
-/** Addresses that a planned subnet takes. */
+/** How many addresses a planned subnet takes. */
 export function sizeOf(subnet: PlannedSubnet): number {
   if (subnet.children.length === 0) return subnet.size;
   return Math.max(subnet.size, powerOfTwoAbove(spanOf(subnet.children)));
@@ -129,7 +129,7 @@ function placeHost(
   });
 }
 
-/** Addresses from the first child's first to the last child's last, laid out one after the other. */
+/** The number of addresses from the first child's first to the last child's last, laid out one after the other. */
 function spanOf(children: readonly PlannedSubnet[]): number {
   let cursor = 0;
   for (const child of children) {
@@ -147,7 +147,7 @@ function isPowerOfTwo(size: number): boolean {
   return Number.isInteger(Math.log2(size));
 }
 
-/** The smallest power of two greater than the span: a parent is never as small as an only child. */
+/** Returns the smallest power of two above the span, so that a parent is never as small as an only child. */
 function powerOfTwoAbove(span: number): number {
   return 2 ** Math.floor(Math.log2(span) + 1);
 }

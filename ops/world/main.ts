@@ -13,16 +13,16 @@ import { type StartOptions, type WorldState, worldState } from "./world-state.ts
 
 export interface RunningWorld {
   readonly world: World;
-  /** `127.0.0.1:port`, UDP and TCP: the coordinator's name server. */
+  /** `127.0.0.1:port`, UDP and TCP. The coordinator's name server. */
   readonly dnsAddress: string;
-  /** The origins' own port: sites by Host header, without network delay. */
+  /** The origins' own port. Sites are selected by the Host header, and there is no network delay. */
   readonly originPort: number;
   readonly requestLog: RequestLog;
-  /** `http://127.0.0.1:port` */
+  /** Returns `http://127.0.0.1:port`. */
   proxyUrlOf(crawlerIndex: number): string;
   /**
-   * A crawler's name server. Where names have several addresses, it has a port of its own, so that the server knows the client
-   * and answers with the nearest.
+   * Returns a crawler's name server. When names have several addresses, each crawler's has its own port, so that the
+   * server knows the client and answers with the nearest address.
    */
   dnsAddressOf(crawlerIndex: number): string;
   close(): Promise<void>;
@@ -54,12 +54,12 @@ export async function startWorld(world: World, options: StartOptions = {}): Prom
   };
 }
 
-// The name servers of a running world. The coordinator's answers everybody alike; where some names have several
-// addresses, each crawler gets a server at a port of its own, which answers with what is nearest to it (a
-// simple resolver does not say where it is, so the port has to).
+// The name servers of a running world. The coordinator's gives everybody the same answers. When some names have several
+// addresses, each crawler gets a server at its own port, which answers with the nearest one. (A simple resolver does
+// not say where it is, so the port identifies it.)
 
 interface RunningNameServers {
-  /** `127.0.0.1:port` for clients that are no crawlers. */
+  /** `127.0.0.1:port` for all clients other than crawlers. */
   readonly address: string;
   readonly addressFor: (crawlerIndex: number) => string;
   close(): Promise<void>;
@@ -88,11 +88,11 @@ async function startNameServers({ world, siteByHost }: WorldState): Promise<Runn
   };
 }
 
-// The emulated Internet's name server, UDP and TCP on one loopback port (RFC 1035): the address of every
-// site, an empty answer for other types, NXDOMAIN for names that nobody has. It answers nothing else: no
-// recursion, no zone transfers. Malformed packets are dropped; TCP connections are few, small and short.
+// The emulated Internet's name server, UDP and TCP on one loopback port (RFC 1035): the address of every site, an empty
+// answer for other types, and NXDOMAIN for names that nobody has. There is no recursion and no zone transfer. Malformed
+// packets are dropped, and TCP connections are limited in number, size and time.
 
-/** How long an answer may be kept. */
+/** How long resolvers may cache an answer. */
 export const ttlSeconds = 300;
 
 const negativeTtlSeconds = 60;
@@ -110,7 +110,7 @@ export interface RunningDns {
   close(): Promise<void>;
 }
 
-/** `addressOf`: the IPv4 address of a name in lower case without a final dot, or null. */
+/** `addressOf` returns the IPv4 address of a name in lower case without a final dot, or null. */
 export async function startDns(addressOf: (name: string) => string | null): Promise<RunningDns> {
   const sockets = new Set<Socket>();
   const tcp = createServer((socket) => {
@@ -163,7 +163,7 @@ export function replyTo(message: Buffer, addressOf: (name: string) => string | n
   });
 }
 
-/** Tells resolvers how long to cache a negative answer (RFC 2308). */
+/** Tells resolvers how long they may cache a negative answer (RFC 2308). */
 function startOfAuthority(name: string): Answer {
   return {
     type: "SOA",
@@ -181,7 +181,7 @@ function startOfAuthority(name: string): Answer {
   };
 }
 
-/** Length-prefixed messages (RFC 1035 section 4.2.2), one after the other. */
+/** Answers length-prefixed messages (RFC 1035 section 4.2.2) one after the other. */
 function serveTcp(socket: Socket, addressOf: (name: string) => string | null): void {
   let received = Buffer.alloc(0);
   socket.setTimeout(tcpIdleMs, () => socket.destroy());
@@ -201,7 +201,7 @@ function serveTcp(socket: Socket, addressOf: (name: string) => string | null): v
   });
 }
 
-/** TCP picks a free port; when UDP finds it taken, another one is tried. */
+/** TCP picks a free port. When UDP finds that port taken, another one is tried. */
 async function bindBoth(tcp: Server): Promise<{ udp: UdpSocket; port: number }> {
   for (let attempt = 0; ; attempt++) {
     await new Promise<void>((resolve, reject) => {

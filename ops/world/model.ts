@@ -1,8 +1,7 @@
 /**
- * The emulated Internet as a value: who is where, which addresses they have, how the registries have filed
- * them, and how long a round trip takes. Made by `generateWorld` from a seed;
- * everything else in this folder only reads it. Whoever makes the same world twice (the
- * `nearcrawl` command and the world's own process) gets the same values.
+ * The emulated Internet as a value: who is where, with which addresses, how the registries have filed them, and how
+ * long a round trip takes. `generateWorld` makes it from a seed, and everything else in this folder only reads it. Two
+ * processes that make the same world (the `nearcrawl` command and the world's own process) get the same values.
  */
 
 import type { Registry } from "#coordinator/place/subnets/subnet";
@@ -14,21 +13,21 @@ export interface World {
   readonly seed: number;
   readonly places: readonly Place[];
   readonly holders: readonly WorldHolder[];
-  /** Parents before children, by family, first address, then widest first. */
+  /** Sorted by family, then by first address, then the widest first, so that parents precede their children. */
   readonly subnets: readonly WorldSubnet[];
   readonly crawlers: readonly WorldCrawler[];
   readonly sites: readonly WorldSite[];
-  /** Ranges whose two parts are used in different places, although the registry lists one range. */
+  /** Ranges whose two parts are used in different places, although the registry lists a single range. */
   readonly splitLeaves: readonly SplitLeaf[];
-  /** Undisturbed round-trip time in ms from a crawler to a site's or another crawler's public address; null when nobody has that address. */
+  /** Undisturbed round-trip time in ms from a crawler to a site's or crawler's public address. Null when nobody has it. */
   rttMs(crawlerIndex: number, address: string): number | null;
-  /** Undisturbed round-trip time in ms between two crawlers; 0 from a crawler to itself. */
+  /** Undisturbed round-trip time in ms between two crawlers. 0 from a crawler to itself. */
   crawlerRttMs(a: number, b: number): number;
 }
 
 /**
- * What a range is in its registry: a whole /8 (or IPv6 block) that IANA gave out, a national registry's
- * part, a provider's allocation, a pool within it, an organisation's or a department's range, one host.
+ * What a range is in its registry: a whole /8 (or IPv6 block) that IANA assigned, a national registry's part, a
+ * provider's allocation, a pool within it, an organisation's or a department's range, or one host.
  */
 export type SubnetKind = "iana" | "national" | "allocation" | "pool" | "assignment" | "host";
 
@@ -38,7 +37,7 @@ export interface WorldSubnet {
   readonly parent: number | null;
   /** Index in `World.holders`. */
   readonly holder: number | null;
-  /** The registered country, which may differ from the hosts'. */
+  /** The registered country, which may differ from that of the hosts. */
   readonly country: string | null;
   readonly registry: Registry;
   readonly kind: SubnetKind;
@@ -54,11 +53,11 @@ export interface WorldHolder {
 export interface WorldCrawler {
   readonly name: string;
   readonly address: string;
-  /** Index in `World.places`; null when unknown. */
+  /** Index in `World.places`. Null when unknown. */
   readonly place: number | null;
-  /** Country as registered. */
+  /** The country as registered. */
   readonly country: string | null;
-  /** Most specific non-unary subnet of the address. */
+  /** The address's most specific non-unary subnet. */
   readonly subnet: number;
 }
 
@@ -67,29 +66,30 @@ export interface WorldSite {
   readonly address: string;
   readonly place: number | null;
   readonly country: string | null;
-  /** Most specific non-unary subnet of the address. */
+  /** The address's most specific non-unary subnet. */
   readonly subnet: number;
   readonly language: Language;
-  /** Ordinary pages, the front page included; redirects, missing and duplicate pages come on top. */
+  /** Number of ordinary pages, including the front page. Redirects, missing and duplicate pages are not counted. */
   readonly pages: number;
   readonly bandwidthKbps: number;
-  /** From the request's last byte at the server to the response's first. */
+  /** From the arrival of the request's last byte at the server to the response's first byte. */
   readonly serverDelayMs: number;
-  /** All addresses of its name, `address` first. With several, each crawler is given the nearest. */
+  /** All addresses of the site's name, `address` first. If there are several, each crawler is given the nearest. */
   readonly addresses: readonly string[];
 }
 
 export interface SplitLeaf {
   /** Index in `World.subnets`. */
   readonly subnet: number;
-  /** First address of the second part, as a number. */
+  /** The first address of the second part, as a number. */
   readonly boundary: number;
-  /** Indexes in `World.places` of both parts. */
+  /** Indexes in `World.places` of the two parts. */
   readonly places: readonly [number, number];
 }
 
 /**
- * What the site's name resolves to for a crawler: its address, or the nearest of several. Other clients (null) get the first.
+ * What the site's name resolves to for a crawler: its address, or the nearest of several. Other clients (null) get the
+ * first one.
  */
 export function addressSeenBy(
   world: Pick<World, "rttMs">,
@@ -101,7 +101,7 @@ export function addressSeenBy(
   return site.addresses.reduce((nearest, one) => (rttOf(one) < rttOf(nearest) ? one : nearest));
 }
 
-/** The names from the registry hierarchy's top to a subnet, below a common root. */
+/** The names on the path from the top of the registry hierarchy to a subnet, below a common root. */
 export function pathOf(world: World, subnet: number): string[] {
   const path: string[] = [];
   for (let at: number | null = subnet; at !== null; at = world.subnets[at]?.parent ?? null) {

@@ -1,8 +1,7 @@
 /**
- * The web servers of all sites: one HTTP/1.1 server that tells them apart by the Host header. It listens on
- * loopback, and takes connections from the crawlers' proxies directly. What a path answers is planned by
- * site-plan.ts; here are status codes, validators (RFC 9110 section 13), compression and the site's own
- * delay.
+ * The web servers of all sites: one HTTP/1.1 server that selects the site by the Host header. It listens on loopback
+ * and takes connections directly from the crawlers' proxies. site-plan.ts plans what a path answers. This file adds
+ * status codes, validators (RFC 9110 section 13), compression and the site's own delay.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -15,7 +14,7 @@ import { hashText } from "./seeded-random.ts";
 import { type PlannedPage, planSite, type SitePlan } from "./site-plan.ts";
 import { pageAt, type WorldState } from "./world-state.ts";
 
-/** Plans that are cached; recreating one takes well under a millisecond. */
+/** How many plans are cached. Recreating one takes well under a millisecond. */
 const plansKept = 4000;
 
 interface RunningOrigin {
@@ -53,7 +52,7 @@ export async function startOrigin(state: WorldState): Promise<RunningOrigin> {
   };
 }
 
-/** Large, and only requested while a site's pages are crawled. */
+/** Entries are large, and only requested while a site's pages are crawled. */
 const furnitures = new LRUCache<string, Furniture>({ max: 300 });
 
 function furnitureOf({ site, pages }: SitePlan): Furniture {
@@ -67,14 +66,14 @@ function furnitureOf({ site, pages }: SitePlan): Furniture {
 interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Created only when it is sent: HEAD and 304 need none. */
+  /** Created only when it is sent, since HEAD and 304 need no body. */
   readonly body: () => string;
 }
 
 const plain = { "content-type": "text/plain; charset=utf-8" };
 const noSuchSite: Answer = { status: 404, headers: plain, body: () => "no such site here\n" };
 
-/** The site in the Host header; a connection to another site's address finds nothing. */
+/** The site in the Host header. A connection to another site's address finds nothing. */
 function siteAsked(state: WorldState, request: IncomingMessage): WorldSite | null {
   const host = (request.headers.host ?? "").replace(/:\d+$/, "").replace(/\.$/, "").toLowerCase();
   const site = state.siteByHost.get(host) ?? null;
@@ -186,21 +185,21 @@ function listen(server: Server): Promise<number> {
   });
 }
 
-/** The origins' latest requests, which show whether a crawl was polite. */
+/** The latest requests to the origins, which show whether a crawl was polite. */
 
 interface LoggedRequest {
   readonly host: string;
   readonly path: string;
   readonly method: string;
   readonly status: number;
-  /** When the request's head had arrived, ms since the epoch. */
+  /** When the request's head had arrived, in ms since the epoch. */
   readonly atMs: number;
-  /** The proxy's crawler; null for a direct connection to the origin's port. */
+  /** The crawler whose proxy was used. Null for a direct connection to the origin's port. */
   readonly crawlerIndex: number | null;
   readonly userAgent: string;
 }
 
-/** A ring that drops the oldest requests when full. */
+/** A ring buffer that drops the oldest requests when full. */
 export class RequestLog {
   readonly #limit: number;
   readonly #ring: LoggedRequest[] = [];
@@ -215,12 +214,12 @@ export class RequestLog {
     this.#total++;
   }
 
-  /** All requests, including dropped ones. */
+  /** Counts all requests, including dropped ones. */
   get total(): number {
     return this.#total;
   }
 
-  /** The kept ones, oldest first. */
+  /** Returns the requests that are kept, oldest first. */
   entries(): LoggedRequest[] {
     if (this.#total <= this.#limit) return [...this.#ring];
     const split = this.#total % this.#limit;

@@ -1,4 +1,4 @@
-/** A planned page as HTML: the same plan gives the same bytes. */
+/** Renders a planned page as HTML. The same plan gives the same bytes. */
 
 import { SeededRandom } from "./seeded-random.ts";
 import { type PageLink, type PlannedPage, type SitePlan, sentencePool } from "./site-plan.ts";
@@ -45,7 +45,7 @@ function titleOf(plan: SitePlan, page: PlannedPage): string {
   return page.title === plan.name ? plan.name : `${page.title} – ${plan.name}`;
 }
 
-/** Links to the first pages, on every page. */
+/** Links to the first pages, which every page has. */
 function navigation(plan: SitePlan): string {
   return plan.pages
     .slice(0, 4)
@@ -71,21 +71,21 @@ function bodyText(page: PlannedPage, siteName: string, random: SeededRandom): st
   return parts.join("\n");
 }
 
-/** The sentences contain no markup characters. */
+/** Escapes names and titles. The sentences contain no markup characters. */
 function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
 
-// The markup around a real page's text: inline styles, script data, menus with classes, icons. It is most of a page's bytes
-// (the median page has about ten times as much markup as visible text), which a crawler reads but does not ship. Equal on all
-// pages of a site.
+// The markup around a real page's text: inline styles, script data, menus with classes, icons. It makes up most of a
+// page's bytes (the median page has about ten times as much markup as visible text), which a crawler reads but does not
+// ship. It is the same on all pages of a site.
 
 export interface Furniture {
-  /** Inside `<head>`. */
+  /** Goes inside `<head>`. */
   readonly head: string;
-  /** Between the header and the text. */
+  /** Goes between the header and the text. */
   readonly menu: string;
-  /** Before `</body>`. */
+  /** Goes before `</body>`. */
   readonly foot: string;
 }
 
@@ -93,7 +93,7 @@ const medianBytes = 34_000;
 const leastBytes = 6_000;
 const mostBytes = 160_000;
 
-/** Log-normal in size; deterministic by seed. */
+/** The size is drawn from a log-normal distribution. The seed determines everything. */
 export function siteFurniture(seed: number): Furniture {
   const random = new SeededRandom(seed);
   const size = Math.min(mostBytes, Math.max(leastBytes, medianBytes * Math.exp(0.6 * random.normal())));
@@ -125,7 +125,7 @@ function cssRule(random: SeededRandom, classes: readonly string[]): string {
   return `.${random.pick(classes)} .${random.pick(classes)}:hover{${declarations.join(";")};color:#${hex(random, 6)}}`;
 }
 
-/** An icon and a box, without a word: menus must not add to the text. */
+/** An icon and a box without a word, since menus must not add to the text. */
 function menuEntry(random: SeededRandom, classes: readonly string[]): string {
   const path = Array.from({ length: 8 }, () => `${random.integer(0, 24)}.${random.integer(0, 9)}`).join(" ");
   const [first, second, id, icon] = [

@@ -1,13 +1,13 @@
 /**
- * Where the emulated Internet lies: cities with rounded coordinates in degrees, a weight (roughly how many
- * web hosts stand there, in thousandths of all) and the language that most of their sites speak; and which
- * Regional Internet Registry serves a country.
+ * Where the emulated Internet is: cities with rounded coordinates in degrees, a weight (roughly the web hosts located
+ * there, in thousandths of all) and the language of most of their sites. Also which Regional Internet Registry serves a
+ * country.
  */
 import type { Registry } from "#coordinator/place/subnets/subnet";
 
 export interface Place {
   readonly name: string;
-  /** ISO 3166-1 alpha-2. */
+  /** ISO 3166-1 alpha-2 code. */
   readonly country: string;
   readonly latitude: number;
   readonly longitude: number;
@@ -47,7 +47,7 @@ Warsaw PL 52.2 21.0 12 en|Washington US 38.9 -77.0 40 en|Zurich CH 47.4 8.5 13 d
 
 export const places: readonly Place[] = table.trim().split(/[|\n]/).map(readPlace);
 
-/** Exchange cities for networks that do not meet at home, over which detours run. */
+/** Cities with exchanges, through which detours run when networks do not meet at home. */
 export const exchangeCities: readonly string[] = [
   "Frankfurt",
   "London",
@@ -61,12 +61,12 @@ export const exchangeCities: readonly string[] = [
   "Sao Paulo",
 ];
 
-/** The registry that serves a country; the RIPE NCC for those not listed (Europe, Middle East). */
+/** Returns the registry that serves a country: the RIPE NCC for those not listed (Europe, Middle East). */
 export function registryOf(country: string): RegionalRegistry {
   return registryByCountry.get(country) ?? "ripencc";
 }
 
-/** Countries whose addresses a National Internet Registry assigns (as in Japan, Brazil, Mexico). */
+/** Countries in which a National Internet Registry assigns the addresses (such as Japan, Brazil, Mexico). */
 export const nationalRegistries: ReadonlyMap<string, string> = new Map([
   ["BR", "Registro Nacional BR"],
   ["MX", "Registro Nacional MX"],
@@ -78,7 +78,7 @@ export const nationalRegistries: ReadonlyMap<string, string> = new Map([
   ["VN", "National Registry VN"],
 ]);
 
-/** Kilometres along the great circle (haversine, mean Earth radius 6371 km). */
+/** Great-circle distance in kilometres (haversine, mean Earth radius 6371 km). */
 export function distanceKm(
   a: { readonly latitude: number; readonly longitude: number },
   b: { readonly latitude: number; readonly longitude: number },

@@ -3,16 +3,16 @@
  *
  *   /8 (IANA → RIR) ─ [national registry] ─ provider's allocation ─ [pool per city] ─ organisation ─ [department]
  *
- * What makes it as misleading as the real one: organisations with departments in several places,
- * ranges used in another country than they are registered in, ranges that are no CIDR blocks, sites that
- * share a range or an address, hosts registered as ranges of one address.
+ * It is as misleading as a real registry: organisations have departments in several places, ranges are used in another
+ * country than registered or are not CIDR blocks, sites share a range or an address, and hosts are registered as ranges
+ * of one address.
  */
 import type { PlannedBlock, PlannedHost, PlannedSubnet } from "./lay-out.ts";
 import type { WorldHolder } from "./model.ts";
 import { nationalRegistries, type Place, places, type RegionalRegistry, registryOf } from "./places.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** First octets that each registry may assign here: its real /8s without special-purpose ranges. */
+/** First octets that each registry may assign here: the registry's real /8s without special-purpose ranges. */
 const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
   afrinic: [41, 102, 105, 154, 196, 197],
   apnic: [27, 36, 42, 49, 58, 60, 101, 103, 110, 112, 116, 120, 180, 202, 210, 218],
@@ -21,32 +21,32 @@ const firstOctets: Readonly<Record<RegionalRegistry, readonly number[]>> = {
   ripencc: [2, 5, 31, 37, 46, 62, 77, 80, 84, 89, 93, 109, 176, 185, 194, 212],
 };
 
-/** The share of ranges from a provider's pool, in cities where it has one. */
+/** The share of ranges that come from a provider's pool, in cities where it has one. */
 const poolUsedShare = 0.75;
 
-/** The probability that a range in a city without a pool begins one. */
+/** The probability that a range starts a pool in a city without one. */
 const poolMadeShare = 0.4;
 
 export interface Provider {
   readonly holder: number;
   readonly country: string;
   readonly registry: RegionalRegistry;
-  /** The routed network: its hosts share its peerings. */
+  /** The routed network, whose hosts share its peerings. */
   readonly network: number;
   readonly allocations: readonly PlannedSubnet[];
   readonly pools: Map<string, PlannedSubnet>;
-  /** Its number of customers, as a weight within its country. */
+  /** The number of its customers, as a weight within its country. */
   readonly size: number;
 }
 
-/** The hosts of one leaf. */
+/** A department's hosts, which share one leaf. */
 interface Department {
   readonly hosts: readonly PlannedHost[];
-  /** Addresses of the leaf; absent: drawn. */
+  /** How many addresses the leaf has. Default: drawn. */
   readonly size?: number;
 }
 
-/** Builds the plan; `assign` adds a range with hosts to a provider. */
+/** Builds the plan. `assign` adds a range with hosts to a provider. */
 export class RegistryPlan {
   readonly holders: WorldHolder[] = [];
   readonly blocks: PlannedBlock[] = [];
@@ -68,7 +68,7 @@ export class RegistryPlan {
     return this.holders.push({ name, country, registry }) - 1;
   }
 
-  /** The holder that stands for the registry itself. */
+  /** Returns the holder that represents the registry itself. */
   registryHolder(registry: RegionalRegistry): number {
     return this.holders.findIndex((holder) => holder.registry === registry && holder.country === null);
   }
@@ -77,7 +77,7 @@ export class RegistryPlan {
     return this.#byCountry.get(country) ?? [];
   }
 
-  /** A range of an organisation under the provider's allocation or its pool for the city. */
+  /** Adds an organisation's range to the provider's allocation, or to its pool for the city. */
   assign(assignment: {
     provider: Provider;
     city: string;
@@ -99,7 +99,7 @@ export class RegistryPlan {
     const leaf = this.#subnet("assignment", provider, holder, "NET", []);
     if (given !== undefined) return { ...leaf, size: given, hosts };
     const lowest = hosts.reduce((most, host) => Math.max(most, host.offset), 0) + 2;
-    // LACNIC's and ARIN's files can only express CIDR blocks; elsewhere one range in six is none.
+    // LACNIC's and ARIN's files can only express CIDR blocks. Elsewhere one range in six is not a CIDR block.
     const odd = !["arin", "lacnic"].includes(provider.registry) && this.#random.chance(1 / 6);
     const sizes = odd ? [24, 48, 96, 160, 200] : [8, 16, 32, 64, 128, 256];
     const size = this.#random.pick(sizes.filter((candidate) => candidate >= lowest));
@@ -173,7 +173,7 @@ export class RegistryPlan {
     return provider;
   }
 
-  /** A /8 of the registry, or the national registry's part of one. */
+  /** Returns a /8 of the registry, or the national registry's part of one. */
   #registryBlockFor(country: string, registry: RegionalRegistry): PlannedSubnet {
     const blocks = this.blocks.filter((block) => block.subnet.registry === registry);
     const nationalName = nationalRegistries.get(country);
@@ -199,7 +199,7 @@ export class RegistryPlan {
   ): PlannedSubnet {
     const name = `${owner.country}-${tag}-${++this.#numbers}`;
     const { registry } = owner;
-    // ARIN's nets have only their organisation's country.
+    // ARIN's nets have no country of their own, only that of their organisation.
     const country = registry === "arin" ? (this.holders[holder]?.country ?? owner.country) : owner.country;
     return { name, kind, holder, country, registry, size: 0, children, hosts: [] };
   }
@@ -213,7 +213,7 @@ export const registryNames: Readonly<Record<RegionalRegistry, string>> = {
   ripencc: "RIPE NCC",
 };
 
-// Seeded unique names for the emulated Internet's organisations, hosts and crawlers.
+// Makes unique names from the seed for the emulated Internet's organisations, hosts and crawlers.
 
 const adjectives = `
 amber blue bright calm cedar clear copper coral crimson early eastern emerald fair golden granite green grey hazel
@@ -235,7 +235,7 @@ const kinds = ["Ltd", "Inc", "Group", "Foundation", "Cooperative", "Society", "H
 const adjectiveList = adjectives.trim().split(/\s+/);
 const nounList = nouns.trim().split(/\s+/);
 
-/** Returns names that it has not returned before. */
+/** Returns only names that it has not returned before. */
 export class NameGiver {
   readonly #random: SeededRandom;
   readonly #given = new Set<string>();
@@ -257,14 +257,14 @@ export class NameGiver {
     );
   }
 
-  /** `silver-harbour-0042.example`: only under the reserved domains of RFC 2606. */
+  /** Example: `silver-harbour-0042.example`. Uses only domains that RFC 2606 reserves. */
   host(index: number): string {
     const domain = this.#random.chance(0.7) ? "example" : "test";
     const number = String(index + 1).padStart(4, "0");
     return `${this.#random.pick(adjectiveList)}-${this.#random.pick(nounList)}-${number}.${domain}`;
   }
 
-  /** `sao-paulo`, then `sao-paulo-2`, … */
+  /** Returns for example `sao-paulo`, then `sao-paulo-2`, … */
   crawler(city: string): string {
     return this.#unique(city.toLowerCase().replaceAll(" ", "-"), "-");
   }

@@ -1,12 +1,12 @@
 /**
- * A crawler's way into the emulated Internet: a forward proxy on loopback that speaks HTTP CONNECT
- * (RFC 9110 section 9.3.6). The reply to a connection request takes one round trip to the target's public address, as a TCP
- * handshake does; what follows goes through a WorldConnection.
+ * A crawler's access to the emulated Internet: a forward proxy on loopback that speaks HTTP CONNECT (RFC 9110 section
+ * 9.3.6). The reply to a connection request takes one round trip to the target's public address, as a TCP handshake
+ * does. Everything after it goes through a WorldConnection.
  *
  * Failures (502 with `X-Proxy-Error`), all in the world's time:
- *   refused      somebody has the address but no web server on that port: after one round trip
- *   timeout      the address is registered but nobody has it: after a while
- *   unreachable  no such name, or the address is in no registered range: soon
+ *   refused      the address is in use but has no web server on that port: after one round trip
+ *   timeout      the address is registered but nobody uses it: after a while
+ *   unreachable  the name does not exist, or the address is in no registered range: soon
  */
 
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
@@ -17,10 +17,10 @@ import { SlowStart } from "./compare.ts";
 import { addressSeenBy, type WorldSite } from "./model.ts";
 import type { DueQueue, WorldState } from "./world-state.ts";
 
-/** A router a hop or two away reports it at once. */
+/** A router one or two hops away reports this quickly. */
 const unreachableAfterMs = 3;
 
-/** The most open sockets of one crawler at its proxy. */
+/** Maximum number of open sockets of one crawler at its proxy. */
 const mostSockets = 2048;
 
 interface RunningProxy {
@@ -106,7 +106,7 @@ interface Reach {
   readonly type: "site";
   readonly address: string;
   readonly rttMs: number;
-  /** The first site at that address, which sets the bandwidth. */
+  /** The first site at that address. It determines the bandwidth. */
   readonly site: WorldSite;
 }
 
@@ -115,7 +115,7 @@ type Refusal =
   | { readonly type: "timeout" }
   | { readonly type: "unreachable" };
 
-/** Sites serve plain HTTP only. */
+/** Sites serve only plain HTTP. */
 const webPort = 80;
 
 function reachOf(
@@ -139,15 +139,16 @@ function reachOf(
   return { type: "site", address, rttMs, site };
 }
 
-// Reads `CONNECT host:port` from a socket. After 8 KiB or ten seconds the socket is closed. It is paused until the answer.
+// Reads `CONNECT host:port` from a socket. Closes the socket after 8 KiB or ten seconds, and pauses it until the
+// answer.
 
 type ProxyFailure = "refused" | "timeout" | "unreachable";
 
 interface ProxyRequest {
-  /** A host name in lower case or an address. */
+  /** A host name in lower case, or an address. */
   readonly host: string;
   readonly port: number;
-  /** Accepts; returns what the client sent after its request. */
+  /** Accepts the request and returns what the client sent after it. */
   accept(): Buffer;
   refuse(failure: ProxyFailure): void;
 }
@@ -155,7 +156,7 @@ interface ProxyRequest {
 const mostBytes = 8192;
 const deadlineMs = 10_000;
 
-/** Calls back once with the request, if it is valid. */
+/** Calls back once if the request is valid. */
 function acceptHandshake(socket: Socket, requested: (request: ProxyRequest) => void): void {
   let received = Buffer.alloc(0);
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);
@@ -209,12 +210,12 @@ function plainHost(host: string): string {
     .toLowerCase();
 }
 
-// One connection from a crawler to a site, between the proxy's socket and the origin's HTTP server. Bytes
-// from the crawler arrive half an RTT later; bytes from the server leave under slow start and bandwidth and
-// arrive half an RTT after that. Order is kept, either side may end first, and neither side can fill the
-// memory: past a limit the other one is paused.
+// One connection from a crawler to a site, between the proxy's socket and the origin's HTTP server. Bytes from the
+// crawler arrive half an RTT later. Bytes from the server leave under slow start and bandwidth, and arrive half an RTT
+// after that. Order is kept, and either side may end first. Neither side can fill the memory, because the other side is
+// paused beyond a limit.
 
-/** The most bytes in transit per direction. */
+/** Maximum number of bytes in transit per direction. */
 const bytesUnderWay = 256 * 1024;
 
 export interface ConnectionSettings {
@@ -228,7 +229,7 @@ export interface ConnectionSettings {
   readonly drawNoiseMs: () => number;
 }
 
-/** The server's end of the connection; the proxy's socket is wired in the constructor. */
+/** The server's end of the connection. The constructor connects it to the proxy's socket. */
 export class WorldConnection extends Duplex {
   readonly crawlerIndex: number;
   readonly address: string;
@@ -255,7 +256,7 @@ export class WorldConnection extends Duplex {
     this.on("error", () => socket.destroy());
   }
 
-  /** A chunk from the crawler, as it comes from the proxy's socket. */
+  /** Receives a chunk that the crawler sent through the proxy's socket. */
   receive(chunk: Buffer): void {
     this.#upBytes += chunk.length;
     if (this.#upBytes + this.readableLength > bytesUnderWay) this.#settings.socket.pause();
@@ -298,7 +299,7 @@ export class WorldConnection extends Duplex {
     done(error);
   }
 
-  /** The HTTP server expects these socket methods; the emulated network has no timers or options. */
+  /** The HTTP server expects these socket methods, but the emulated network has no timers or options. */
   setTimeout(): this {
     return this;
   }
@@ -315,7 +316,7 @@ export class WorldConnection extends Duplex {
     this.#release();
   }
 
-  /** Lets the server write on as soon as there is room toward the crawler. */
+  /** Lets the server continue to write as soon as there is room in the crawler's direction. */
   #release(): void {
     const { socket } = this.#settings;
     if (this.#downBytes + socket.writableLength > bytesUnderWay && !socket.destroyed) return;
@@ -324,7 +325,7 @@ export class WorldConnection extends Duplex {
     done?.();
   }
 
-  /** Runs half an RTT from now; noise is drawn only when nothing else is on the way up. */
+  /** Runs `run` half an RTT from now. Adds noise only when nothing else is on the way up. */
   #later(run: () => void): void {
     const { queue, drawNoiseMs } = this.#settings;
     const nowMs = performance.now();

@@ -1,8 +1,8 @@
 /**
- * Writes a world's registry as the files that the registries publish, so that the importer reads the
- * demonstration through the same readers as the real thing: IANA's XML, extended statistics of all five
- * registries, RPSL (RIPE split by object class, the others whole, LACNIC in its own dialect), ARIN's XML.
- * Some are compressed. The same world gives the same bytes.
+ * Writes a world's registry as the files that registries publish, so that the importer reads the demonstration through
+ * the same readers as real data: IANA's XML, extended statistics of all five registries, RPSL (RIPE's split by object
+ * class, the others whole, LACNIC's in its own dialect), and ARIN's XML. Some are compressed. The same world gives the
+ * same bytes.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -41,8 +41,8 @@ import {
 import { hashText } from "./seeded-random.ts";
 
 /**
- * Returns the paths of the files written into the folder (made if need be; files of the same name are
- * replaced). A registry that holds nothing in this world has no file.
+ * Writes the files into the folder and returns their paths. The folder is created if necessary, and files of the same
+ * name are replaced. A registry without ranges in this world has no file.
  */
 export async function writeRegistryFiles(world: World, folder: string): Promise<string[]> {
   await mkdir(folder, { recursive: true });
@@ -58,9 +58,9 @@ export async function writeRegistryFiles(world: World, folder: string): Promise<
 }
 
 interface RegistryFile {
-  /** As at the registry; `.gz` is compressed. */
+  /** The name that the registry uses. A file `.gz` is compressed. */
   readonly name: string;
-  /** The registry whose ranges it holds. */
+  /** The registry whose ranges the file contains. */
   readonly registry: Registry;
   readonly families: readonly (4 | 6)[];
   readonly text: (world: World) => string;
@@ -69,9 +69,9 @@ interface RegistryFile {
 const day = fileDay.replaceAll("-", "");
 const both = [4, 6] as const;
 
-// A world's ranges as ARIN's bulk WHOIS in XML: `<org>`, `<customer>` and `<net>` elements, octets with
-// leading zeros, the country with the organisation only. A provider's allocations are one net with several
-// net blocks; every fourth assignment goes to a customer (a simple reassignment) in place of an organisation.
+// Writes a world's ranges as ARIN's bulk WHOIS in XML: `<org>`, `<customer>` and `<net>` elements, octets with leading
+// zeros, and the country only with the organisation. A provider's allocations are one net with several net blocks.
+// Every fourth assignment belongs to a customer (a simple reassignment) instead of an organisation.
 
 const plain = (address: IpAddress) => formatAddress(address).toUpperCase();
 const customerHandle = (holder: number) => `C${String(holder + 1).padStart(8, "0")}`;
@@ -113,10 +113,10 @@ function holdsAny(world: World, registry: Registry, families: readonly (4 | 6)[]
   );
 }
 
-// A world's allocations as extended statistics of delegated resources (RIR statistics exchange format,
-// version 2.3), one file per registry, and the top of the hierarchy as IANA's two XML registries.
+// Writes a world's allocations as extended statistics of delegated resources (RIR statistics exchange format, version
+// 2.3), one file per registry, and the top of the hierarchy as IANA's two XML registries.
 
-/** What providers and national registries hold; assignments below are in the whois files. */
+/** Contains the ranges of providers and national registries. Assignments below them are in the WHOIS files. */
 function delegatedText(world: World, registry: RegionalRegistry): string {
   const records = subnetsOf(world, registry)
     .filter((subnet) => subnet.kind === "allocation" || subnet.kind === "national")
@@ -192,7 +192,7 @@ function arinXml(world: World): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<bulkwhois>\n${elements.join("\n")}\n</bulkwhois>\n`;
 }
 
-/** Allocations of one holder and family make one net. */
+/** Makes one net of all allocations with the same holder and family. */
 function netsOf(subnets: readonly WorldSubnet[]): WorldSubnet[][] {
   const allocations = new Map<string, WorldSubnet[]>();
   const nets: WorldSubnet[][] = [];
@@ -260,17 +260,17 @@ function netBlock(subnet: WorldSubnet): string {
   });
 }
 
-/** `008.000.144.003`; IPv6 as it is. */
+/** Returns for example `008.000.144.003`. IPv6 addresses stay as they are. */
 function padded(address: IpAddress): string {
   return address.family === 6 ? plain(address) : paddedIpv4Text(address.value);
 }
 
-// What the networks of a world publish of where their ranges lie, as files for the importer: a geofeed (RFC 8805) that
-// every second allocation of RIPE's part names (`geofeed:`, registry-text.ts), and a cloud's list of ranges by region in
-// Google's form. Networks publish what they intend, not what they measure: one line in twelve is of another place.
-// The same world gives the same bytes.
+// Writes what the networks of a world publish about the places of their ranges: a geofeed (RFC 8805) named by every
+// second allocation of RIPE's part (`geofeed:`, registry-text.ts), and a cloud's list of ranges by region in Google's
+// form. Networks publish what they intend, not what they measure, so one line in twelve names another place. The same
+// world gives the same bytes.
 
-/** Returns the paths of the files written into the folder: none where the world has no places. */
+/** Writes the files into the folder and returns their paths. Writes none if the world has no places. */
 export async function writePublishedFiles(world: World, folder: string): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const feed = publishing(world, (site) => isUnderGeofeed(world, site.subnet));
@@ -293,7 +293,7 @@ interface PublishedSubnet {
   readonly place: Place;
 }
 
-/** The subnets of sites that are in one place, each once. */
+/** Returns each subnet of sites that are in one place, once. */
 function publishing(
   world: World,
   isPublished: (subnet: Omit<PublishedSubnet, "place">) => boolean,

@@ -1,6 +1,7 @@
 /**
- * Pieces of the texts that registries publish: addresses as each writes them, IANA's XML, ARIN's net blocks, attributes of
- * RPSL objects, and lines of the extended statistics (RIR statistics exchange format, version 2.3).
+ * Writes pieces of the texts that registries publish: addresses in each registry's spelling, IANA's XML, ARIN's net
+ * blocks, attributes of RPSL objects, and lines of the extended statistics (RIR statistics exchange format, version
+ * 2.3).
  */
 import { formatAddress } from "#core/ip/address";
 import { firstAddress, formatRange, lastAddress, prefixLengthOf } from "#core/ip/range";
@@ -15,12 +16,12 @@ export function ipv4Text(address: number): string {
   return `${octets[address >>> 24]}.${octets[(address >>> 16) & 255]}.${octets[(address >>> 8) & 255]}.${octets[address & 255]}`;
 }
 
-/** `008.000.144.003`. */
+/** Example: `008.000.144.003`. */
 export function paddedIpv4Text(address: number): string {
   return `${paddedOctets[address >>> 24]}.${paddedOctets[(address >>> 16) & 255]}.${paddedOctets[(address >>> 8) & 255]}.${paddedOctets[address & 255]}`;
 }
 
-/** `200.3.12/22`: trailing zero octets are omitted, but at least one remains. */
+/** Example: `200.3.12/22`. Omits trailing zero octets, but keeps at least one octet. */
 export function shortBlockText(address: number, prefixLength: number): string {
   if (prefixLength > 24) return `${ipv4Text(address)}/${prefixLength}`;
   let shown = octets[address >>> 24] as string;
@@ -38,15 +39,15 @@ export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Texts are written unescaped, since addresses and codes need no escaping. */
+/** Texts are not escaped, since addresses and codes need no escaping. */
 interface NetBlock {
   readonly startAddress: string;
   readonly endAddress: string;
-  /** Null when the range is no CIDR block. */
+  /** Null when the range is not a CIDR block. */
   readonly prefixLength: number | null;
   /** ARIN's files use both spellings. */
   readonly lengthName: "cidrLength" | "cidrLenth";
-  /** ARIN's net type: `A` allocation, `S` reassignment, … */
+  /** ARIN's net type: `A` for allocations, `S` for reassignments, … */
   readonly type: string;
 }
 
@@ -66,7 +67,7 @@ const whoisServers: Readonly<Record<string, string>> = {
 };
 
 export interface IanaRecord {
-  /** `002/8`, `2a00::/12`. */
+  /** Examples: `002/8`, `2a00::/12`. */
   readonly prefix: string;
   readonly designation: string;
   /** The registry whose WHOIS server is responsible, or null. */
@@ -88,7 +89,7 @@ function ianaRecordText({ prefix, designation, registry, status }: IanaRecord): 
 interface IanaFile {
   readonly id: "ipv4-address-space" | "ipv6-unicast-address-assignments";
   readonly title: string;
-  /** ISO day. */
+  /** An ISO date. */
   readonly updated: string;
   readonly records: readonly IanaRecord[];
 }
@@ -103,12 +104,12 @@ ${records.map(ianaRecordText).join("\n")}
 `;
 }
 
-/** An attribute of an RPSL object as the registries print it (RFC 2622 section 2): the value from the seventeenth column. */
+/** An attribute of an RPSL object as registries print it (RFC 2622 section 2), with the value from the 17th column on. */
 export function attribute(name: string, value: string): string {
   return value === "" ? `${name}:\n` : `${`${name}:`.padEnd(16)}${value}\n`;
 }
 
-/** `2.3|registry|serial|records|startdate|enddate|UTCoffset`; days are compact. */
+/** Returns `2.3|registry|serial|records|startdate|enddate|UTCoffset`. Dates have no separators. */
 export function versionLine(facts: {
   readonly registry: string;
   readonly day: string;
@@ -124,11 +125,11 @@ export function summaryLine(registry: string, type: "asn" | "ipv4" | "ipv6", cou
 
 interface DelegationFields {
   readonly registry: string;
-  /** Alpha-2; empty when unassigned. */
+  /** Alpha-2 code. Empty when unassigned. */
   readonly country: string;
   readonly type: "asn" | "ipv4" | "ipv6";
   readonly start: string;
-  /** IPv4: a number of addresses; IPv6: a prefix length; asn: a number of them. */
+  /** IPv4: how many addresses. IPv6: the prefix length. asn: how many numbers. */
   readonly value: number | null;
   readonly day: string;
   readonly status: string;
@@ -140,9 +141,9 @@ export function delegationLine(fields: DelegationFields): string {
   return `${registry}|${country}|${type}|${start}|${value ?? ""}|${day}|${status}|${opaqueId}\n`;
 }
 
-// A world's ranges as RPSL objects (RFC 2622), in the dialects of four registries: RIPE, APNIC and AFRINIC
-// write `inetnum: a - b` with an `org:` that an organisation object explains; LACNIC writes shortened CIDR
-// blocks (`200.3.12/22`) and the owner's name itself. ARIN publishes XML: see registry-text.ts.
+// Writes a world's ranges as RPSL objects (RFC 2622) in the dialects of four registries. RIPE, APNIC and AFRINIC write
+// `inetnum: a - b` with an `org:` that refers to an organisation object. LACNIC writes shortened CIDR blocks
+// (`200.3.12/22`) and the owner's name itself. ARIN publishes XML instead (registry-files.ts).
 
 export type RpslRegistry = Exclude<RegionalRegistry, "arin" | "lacnic">;
 export type RpslClass = "inetnum" | "inet6num" | "organisation";
@@ -162,7 +163,7 @@ const statuses: Readonly<Record<SubnetKind, { readonly apnic: string; readonly o
   host: { apnic: "ASSIGNED NON-PORTABLE", others: "ASSIGNED PA" },
 };
 
-/** The objects of the classes asked for, as one file. */
+/** Returns the objects of the given classes as one file. */
 export function rpslText(world: World, registry: RpslRegistry, classes: readonly RpslClass[]): string {
   const head = [`% ${sources[registry]} database, generated for ${world.name} on ${fileDay}`, ""];
   const objects = classes.flatMap((name) =>
@@ -175,7 +176,7 @@ export function rpslText(world: World, registry: RpslRegistry, classes: readonly
   return `${[...head, ...objects].join("\n")}\n`;
 }
 
-/** LACNIC's file: networks of both families, each with its owner. Latin-1 in the field, ASCII here. */
+/** LACNIC's file: networks of both families, each with its owner. The real file is Latin-1, this one ASCII. */
 export function lacnicText(world: World): string {
   const objects = subnetsOf(world, "lacnic").map((subnet) =>
     attributes([
@@ -193,7 +194,7 @@ export function lacnicText(world: World): string {
   return `${objects.join("\n")}\n`;
 }
 
-/** Every second allocation of RIPE's part names a geofeed (RFC 9632; registry-files.ts). */
+/** Every second allocation in RIPE's part names a geofeed (RFC 9632; registry-files.ts). */
 export const namesGeofeed = ({ kind, registry, name }: WorldSubnet) =>
   kind === "allocation" && registry === "ripencc" && hashText(0, name) % 2 === 0;
 
@@ -233,7 +234,7 @@ function organisationObject(world: World, registry: RpslRegistry, holder: number
   ]);
 }
 
-/** Holders of this registry's ranges, by number. */
+/** The numbers of the holders that have ranges of this registry. */
 function organisationsOf(world: World, registry: RpslRegistry): number[] {
   const holders = subnetsOf(world, registry).flatMap((subnet) =>
     subnet.holder === null ? [] : [subnet.holder],
@@ -241,7 +242,7 @@ function organisationsOf(world: World, registry: RpslRegistry): number[] {
   return [...new Set(holders)].sort((a, b) => a - b);
 }
 
-/** `200.3.12/22`: trailing zero octets are omitted, as LACNIC does. */
+/** Example: `200.3.12/22`. LACNIC omits trailing zero octets. */
 function shortBlock(subnet: WorldSubnet): string {
   const prefixLength = prefixLengthOf(subnet.range);
   if (prefixLength === null) throw new Error(`${subnet.name}: ${formatRange(subnet.range)} is no CIDR block`);
@@ -255,10 +256,10 @@ function attributes(pairs: readonly (readonly [name: string, value: string])[]):
   return pairs.map(([name, value]) => attribute(name, value)).join("");
 }
 
-// Shared by the registry files of a world: their date, holders' handles, registration days. All derive from the world, so that
-// the same world gives the same bytes.
+// Shared by a world's registry files: their date, holders' handles, registration days. All derive from the world, so
+// that the same world gives the same bytes.
 
-/** The day that the files say they are of. */
+/** The date of the data, as the files state it. */
 export const fileDay = "2026-10-01";
 
 const handleEndings: Readonly<Record<RegionalRegistry, string>> = {
@@ -269,22 +270,22 @@ const handleEndings: Readonly<Record<RegionalRegistry, string>> = {
   ripencc: "RIPE",
 };
 
-/** `ORG-AB12-RIPE`: letters from the name, the holder's position as the number. */
+/** Example: `ORG-AB12-RIPE`, with letters from the name and the holder's position as the number. */
 function organisationHandle(world: World, holder: number, registry: RegionalRegistry): string {
   return `ORG-${initials(world, holder)}${holder + 1}-${handleEndings[registry]}`;
 }
 
-/** LACNIC's owner id: `BR-AB12-LACNIC`. */
+/** LACNIC's owner id, for example `BR-AB12-LACNIC`. */
 function lacnicHandle(world: World, holder: number): string {
   return `${world.holders[holder]?.country ?? "UY"}-${initials(world, holder)}${holder + 1}-LACNIC`;
 }
 
-/** ARIN's OrgID: no prefix, at most fourteen characters or so. */
+/** ARIN's OrgID, which has no prefix and at most about fourteen characters. */
 export function arinHandle(world: World, holder: number): string {
   return `${initials(world, holder)}-${holder + 1}`;
 }
 
-/** Equal for records of one holder within one file; meaningless elsewhere. */
+/** Equal for records of one holder within one file. Has no meaning elsewhere. */
 export function opaqueId(world: World, holder: number): string {
   return (
     hashText(world.seed ^ 0x6f70, `holder ${holder}`)
@@ -294,7 +295,7 @@ export function opaqueId(world: World, holder: number): string {
   );
 }
 
-/** ISO day on which a range was registered: between 1996 and 2025. */
+/** The ISO date on which a range was registered, between 1996 and 2025. */
 export function registeredOn(world: World, subnet: WorldSubnet): string {
   const draw = hashText(world.seed, subnet.name);
   const day = 1 + ((draw >>> 8) % 28);
@@ -310,7 +311,7 @@ export function holderName(world: World, subnet: WorldSubnet): string {
   return subnet.holder === null ? "" : (world.holders[subnet.holder]?.name ?? "");
 }
 
-/** The subnets in this registry's own files: all but the blocks that IANA lists. */
+/** The subnets in this registry's own files, which are all except the blocks that IANA lists. */
 export function subnetsOf(world: World, registry: RegionalRegistry): WorldSubnet[] {
   return world.subnets.filter((subnet) => subnet.registry === registry && subnet.kind !== "iana");
 }

@@ -7,7 +7,7 @@ import type { HostDraft, WorldDraft } from "./world-draft.ts";
 
 /** A draft's hosts with their addresses. */
 export interface Placed extends Pick<World, "crawlers" | "sites"> {
-  /** Addresses of the draft's replicas. */
+  /** Addresses of the draft's replicas, by index. */
   readonly replicas: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export function roundTrips(draft: WorldDraft, placed: Placed): RoundTrips {
 function endsByAddress(draft: WorldDraft, { crawlers, sites, replicas }: Placed): Map<string, Endpoint> {
   let ids = 0;
   const ends = new Map<string, Endpoint>();
-  // Sites that share an address are one machine, located by the first of them.
+  // Sites that share an address are one machine, which is where the first of them is.
   const put = (address: string, host: HostDraft) => {
     const made = endpointOf(host, ids++);
     if (!ends.has(address)) ends.set(address, made);
@@ -61,24 +61,24 @@ function endpointOf(draft: HostDraft, id: number): Endpoint {
   return { id, ...unitVector(draft.latitude, draft.longitude), country, network, lastMileMs };
 }
 
-// How long a round trip takes in a generated world. Light in fibre travels at about two thirds of c, so a
-// great-circle kilometre costs 0.010 ms there and back. On top come, each fixed by the seed:
-// - inflation per pair of countries: cables do not follow great circles;
+// Computes how long a round trip takes in a generated world. Light in fibre travels at about two thirds of c, so a
+// great-circle kilometre costs 0.010 ms there and back. The following is added, each fixed by the seed:
+// - inflation per pair of countries, because cables do not follow great circles;
 // - peering per pair of networks: a factor, a little time where they meet, and for some pairs a detour over an
-// exchange city, because they do not meet at home. Detours are why the triangle inequality fails on the real
-// Internet too;
-// - a last mile per host, and a little that belongs to the pair of hosts alone.
+//   exchange city, because they do not meet at home (on the real Internet, too, such detours violate the triangle
+//   inequality);
+// - a last mile per host, and a small part that only this pair of hosts has.
 
-/** One host's place in the network. */
+/** A host's position in the network. */
 interface Endpoint extends Direction {
-  /** Distinct per host, because the pair's own part of the RTT depends on it. */
+  /** Distinct for each host, because the pair's own part of the RTT depends on it. */
   readonly id: number;
   readonly country: number;
   readonly network: number;
   readonly lastMileMs: number;
 }
 
-/** The unit vector of latitude and longitude, which makes a distance one arc cosine. */
+/** Latitude and longitude as a unit vector, which makes a distance one arc cosine. */
 interface Direction {
   readonly x: number;
   readonly y: number;
@@ -89,7 +89,7 @@ interface Direction {
 interface Peering {
   readonly factor: number;
   readonly meetingMs: number;
-  /** The rank of the detour's exchange by length: 0 for the shortest; −1: no detour. */
+  /** The rank of the detour's exchange by length, where 0 is the shortest. −1 means no detour. */
   readonly detourRank: number;
 }
 
@@ -98,7 +98,7 @@ const rttMsPerKm = 0.010007;
 
 const earthRadiusKm = 6371;
 
-/** Chosen so that figures of the generated world (test/ops/world/generate-world.test) match those of measured matrices. */
+/** Chosen so that the figures of the generated world match those of measured matrices (test/ops/world/generate-world). */
 const calibration = {
   inflationAbroad: { median: 1.4, sigma: 0.07 },
   inflationAtHome: { median: 1.5, sigma: 0.15 },
@@ -109,13 +109,13 @@ const calibration = {
   pairMs: 0.7,
 } as const;
 
-/** The longest time that two networks take to meet. */
+/** Maximum time that two networks take to meet. */
 const mostMeetingMs = 60;
 
 class NetworkModel {
   readonly #seed: number;
   readonly #exchanges: readonly Direction[];
-  /** Cached by the two networks and the two countries, because pairs repeat. */
+  /** Cached by the two networks and the two countries, because pairs recur. */
   readonly #peerings = new Map<number, Peering>();
   readonly #countryFactors = new Map<number, number>();
 
@@ -154,7 +154,7 @@ class NetworkModel {
     });
   }
 
-  /** The length of the detour over the exchange of that rank, or the last one. */
+  /** The length of the detour over the exchange of that rank. A higher rank than there are exchanges means the last one. */
   #detourKm(from: Direction, to: Direction, rank: number): number {
     const waysKm = Float64Array.from(
       this.#exchanges,
@@ -164,7 +164,7 @@ class NetworkModel {
   }
 }
 
-/** A value per unordered pair, created once. */
+/** Returns a value per unordered pair, computed once. */
 function kept<Made>(
   known: Map<number, Made>,
   a: number,

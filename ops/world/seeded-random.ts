@@ -1,11 +1,11 @@
 /**
- * Seeded chance for the emulated Internet: draws from core's generator, and a hash for values of pairs that must not depend on
- * the order of queries.
+ * Seeded randomness for the emulated Internet: draws from core's generator, and a hash for values of pairs that must
+ * not depend on the order of requests.
  */
 
 import { mix32, seededRandom } from "#core/random";
 
-/** A sequence of draws that is the same for the same seed on every machine. */
+/** Draws a sequence that is the same for the same seed on every machine. */
 export class SeededRandom {
   /** Uniform in [0, 1). */
   readonly next: () => number;
@@ -14,7 +14,7 @@ export class SeededRandom {
     this.next = seededRandom(mix32(seed >>> 0));
   }
 
-  /** An integer from `from` to `to`, both included. */
+  /** Returns an integer from `from` to `to`, both included. */
   integer(from: number, to: number): number {
     return from + Math.floor(this.next() * (to - from + 1));
   }
@@ -28,7 +28,7 @@ export class SeededRandom {
     return list[Math.floor(this.next() * list.length)] as T;
   }
 
-  /** One element of the list, with probability by weight. */
+  /** Returns one element of the list with a probability proportional to its weight. */
   pickWeighted<T>(list: readonly T[], weightOf: (item: T) => number): T {
     const total = list.reduce((sum, item) => sum + weightOf(item), 0);
     let left = this.next() * total;
@@ -39,7 +39,7 @@ export class SeededRandom {
     return this.pick(list);
   }
 
-  /** Normally distributed, mean 0 and standard deviation 1 (Box and Muller). */
+  /** Normally distributed, with mean 0 and standard deviation 1 (Box and Muller). */
   normal(): number {
     return normalOf(this.next(), this.next());
   }
@@ -60,7 +60,7 @@ export function hashNormal(seed: number, a: number, b: number): number {
   return normalOf(hashUnit(seed, a, b), hashUnit(seed ^ 0x5bd1e995, a, b));
 }
 
-/** A 32-bit number from a text (FNV-1a, mixed). */
+/** Returns a 32-bit number for a text (FNV-1a, mixed). */
 export function hashText(seed: number, text: string): number {
   let hash = (0x811c9dc5 ^ seed) >>> 0;
   for (let index = 0; index < text.length; index++) {

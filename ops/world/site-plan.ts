@@ -1,8 +1,8 @@
 /**
- * What a site consists of, from its host name alone: which paths there are and what each answers, who may
- * crawl it, where its links go. Ordinary pages form a tree below the front page (each links to at most four
- * children), so that all of them are reached from `/`. On top come, on some sites, a redirect, a duplicate, a
- * page that asks not to be indexed, a part that robots.txt closes, and links that lead nowhere.
+ * What a site consists of, derived from its host name alone: which paths exist and what each answers, who may crawl it,
+ * and where its links lead. Ordinary pages form a tree below the front page (each links to at most four children), so
+ * that all of them can be reached from `/`. Some sites also have a redirect, a duplicate, a page that asks not to be
+ * indexed, a part that robots.txt closes, and links that lead nowhere.
  */
 import type { World, WorldSite } from "./model.ts";
 import type { Language } from "./places.ts";
@@ -11,10 +11,10 @@ import { hashText, SeededRandom } from "./seeded-random.ts";
 export interface SitePlan {
   readonly site: WorldSite;
   readonly name: string;
-  /** Null when there is no robots.txt. */
+  /** Null when the site has no robots.txt. */
   readonly robots: string | null;
   readonly hasSitemap: boolean;
-  /** False when pages do not state their language. */
+  /** False when the pages do not state their language. */
   readonly saysLanguage: boolean;
   /** The ordinary pages, the front page first. */
   readonly pages: readonly PlannedPage[];
@@ -29,9 +29,9 @@ export interface PlannedPage {
   readonly path: string;
   readonly title: string;
   readonly language: Language;
-  /** The seed of the page's text. Pages with equal seed and title have equal bytes. */
+  /** The seed of the page's text. Pages with the same seed and title have the same bytes. */
   readonly seed: number;
-  /** Bytes of text, roughly. */
+  /** Approximate number of bytes of text. */
   readonly textBytes: number;
   readonly noindex: boolean;
   readonly links: readonly PageLink[];
@@ -76,7 +76,7 @@ export function planSite(world: World, site: WorldSite): SitePlan {
   };
 }
 
-/** `Silver Harbour` from `silver-harbour-0042.example`. */
+/** Example: `Silver Harbour` for `silver-harbour-0042.example`. */
 function siteName(host: string): string {
   const words = (host.split(".")[0] ?? host).split("-").filter((word) => /^[a-z]/.test(word));
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
@@ -106,7 +106,7 @@ interface Extras {
   readonly links: readonly PageLink[];
 }
 
-/** The front page links to the extras. */
+/** Extra pages, to which the front page links. */
 function extrasOf(random: SeededRandom): Extras {
   const redirect = random.chance(0.3);
   const duplicate = random.chance(0.15);
@@ -153,7 +153,7 @@ function answersOf(
   return answers;
 }
 
-/** Up to three other sites; occasionally a missing one, or one with nofollow. */
+/** Returns links to up to three other sites, occasionally to a missing one, or with nofollow. */
 function linksAbroad(world: World, site: WorldSite, random: SeededRandom): PageLink[] {
   return Array.from({ length: random.integer(0, 3) }, () => {
     if (random.chance(0.02)) return link("http://closed-down.example/", "closed");
@@ -179,14 +179,14 @@ function link(href: string, text: string): PageLink {
   return { href, text, nofollow: false };
 }
 
-// Seeded text that resembles a language: subjects, predicates and adverbials of our own in eight languages, combined into
-// sentences. Each language has a pool of sentences, so that a page costs little more than copying.
+// Generates language-like text from a seed, combining our own subjects, predicates and adverbials in eight languages
+// into sentences. Each language has a pool of ready-made sentences, so a page costs little more than copying them.
 
-/** Sentences of each language in the pool. */
+/** How many sentences the pool of each language has. */
 const poolSize = 3000;
 const pools = new Map<Language, readonly string[]>();
 
-/** The pool of a language: the same on every machine. */
+/** Returns a language's pool, which is the same on every machine. */
 export function sentencePool(language: Language): readonly string[] {
   const known = pools.get(language);
   if (known) return known;
@@ -197,7 +197,7 @@ export function sentencePool(language: Language): readonly string[] {
   return pool;
 }
 
-/** A short heading: a subject, capitalised, without an end mark. */
+/** A short heading: a capitalised subject without a full stop. */
 function headline(language: Language, random: SeededRandom): string {
   const { subjects, places } = grammar[language];
   const subject = capital(random.pick(subjects));
@@ -228,7 +228,7 @@ function capital(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Subjects, predicates, objects, places, times and joints, one paragraph each. */
+/** Subjects, predicates, objects, places, times and conjunctions, one paragraph each. */
 const texts: Readonly<Record<Language, string>> = {
   en: `the old harbour|a small bakery|our reading group|the town council|every second visitor|the new library|a retired engineer|the evening market|
 the weather service|this year's harvest|the choir|a group of students|the ferry|my neighbour|the winter exhibition|a travelling theatre|

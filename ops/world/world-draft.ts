@@ -1,4 +1,4 @@
-/** A generated world while it is drawn: hosts with their true places, and the registry that is planned for them. */
+/** A generated world while it is being drawn: hosts with their true places, and the registry planned for them. */
 import type { PlannedHost } from "./lay-out.ts";
 import { type Place, places } from "./places.ts";
 import { NameGiver, type Provider, RegistryPlan } from "./plan-registry.ts";
@@ -22,25 +22,25 @@ export interface SiteDraft extends HostDraft {
   readonly host: string;
 }
 
-/** A further address of a site's name. */
+/** An additional address of a site's name. */
 interface ReplicaDraft extends HostDraft {
   readonly site: number;
 }
 
-/** A leaf in two places, named by a site in it; its second part begins `boundary` addresses after its first. */
+/** A leaf in two places, identified by a site in it. Its second part begins `boundary` addresses after its first. */
 interface SplitDraft {
   readonly site: number;
   readonly boundary: number;
   readonly places: readonly [number, number];
 }
 
-/** The mean last-mile delay in ms; some hosts far from any exchange have another. */
+/** The mean last-mile delay in ms. Some hosts are far from any exchange and have a different mean. */
 const lastMileMeanMs = 0.4;
 const remoteShare = 0.25;
 const remoteLastMileMs = 12;
 const mostLastMileMs = 40;
 
-/** The standard deviation of hosts' distance from their city, in degrees; some are in towns around it. */
+/** The standard deviation of hosts' distance from their city, in degrees. Some hosts are in towns around it. */
 const cityDegrees = 0.3;
 const townShare = 0.35;
 const townDegrees = 3;
@@ -55,7 +55,7 @@ export class WorldDraft {
   readonly sites: SiteDraft[] = [];
   readonly replicas: ReplicaDraft[] = [];
   readonly splits: SplitDraft[] = [];
-  /** Sites drawn so far of each kind of odd organisation. */
+  /** How many sites of each kind of odd organisation have been drawn so far. */
   readonly oddSites = { geoDns: 0, splitLeaves: 0 };
   readonly #wantedSites: number;
 
@@ -75,13 +75,13 @@ export class WorldDraft {
     return this.random.pickWeighted(places, (place) => place.weight);
   }
 
-  /** A provider of the country; the first ones are large. */
+  /** Draws a provider of the country. The first providers are large. */
   providerFor(place: Place): Provider {
     const providers = this.plan.providersIn(place.country);
     return this.random.pickWeighted(providers, ({ size }) => size);
   }
 
-  /** In the city or around it. */
+  /** Draws a host in the city or around it. */
   hostAt(place: Place, network: number): HostDraft {
     const { random } = this;
     const degrees = random.chance(townShare) ? townDegrees : cityDegrees;
@@ -95,7 +95,7 @@ export class WorldDraft {
     };
   }
 
-  /** One more site at that spot; its host for the plan, `offset` addresses into its leaf. */
+  /** Adds a site at that spot. Returns its host for the plan, `offset` addresses into its leaf. */
   addSite(spot: HostDraft, { offset }: Pick<PlannedHost, "offset">): PlannedHost {
     const index = this.sites.length;
     const host = this.names.host(index);
@@ -103,7 +103,7 @@ export class WorldDraft {
     return { type: "site", index, offset, unary: this.random.chance(0.1) };
   }
 
-  /** An organisation is another holder, a subsidiary, at each registry, because their records are separate. */
+  /** At each registry an organisation is a different holder, a subsidiary, because registries' records are separate. */
   holdersOf(name: string, home: Provider): (provider: Provider) => number {
     const byRegistry = new Map<string, number>();
     return ({ registry, country }) => {

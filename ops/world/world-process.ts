@@ -1,7 +1,7 @@
 /**
- * The emulated Internet as a process of its own: `world-process.ts '{"seed":1,"sites":1000,"crawlers":12}'`. When everything
- * listens it says `{type: "listening", dnsAddress, proxyUrls, originPort, …}` over IPC and as one line on standard output.
- * It ends on SIGTERM or SIGINT, and when the process that forked it is gone.
+ * Runs the emulated Internet as a separate process: `world-process.ts '{"seed":1,"sites":1000,"crawlers":12}'`. When
+ * all servers listen, it reports `{type: "listening", dnsAddress, proxyUrls, originPort, …}` over IPC and as one line
+ * on standard output. It ends on SIGTERM or SIGINT, or when the process that forked it is gone.
  */
 import { setPriority } from "node:os";
 import { z } from "zod";
@@ -63,14 +63,12 @@ function askedFor([text = "{}"]: readonly string[]): unknown {
   }
 }
 
-/**
- * A network does not slow down because the crawlers' machine is busy, so this raises the priority where the system allows it.
- */
+/** Raises the priority where the system allows it, because a busy machine of crawlers does not slow down a network. */
 function goFirst(): void {
   try {
     setPriority(-10);
   } catch {
-    // Ordinary users may not; answers are then as late as the machine is.
+    // Ordinary users may not raise it. Answers are then as late as the machine is busy.
   }
 }
 

@@ -7,23 +7,23 @@ import type { PlannedPage } from "./site-plan.ts";
 export interface WorldState {
   readonly world: World;
   readonly queue: DueQueue;
-  /** The extra delay of one flight (a handshake or a request). */
+  /** Draws the extra delay of one handshake or request. */
   readonly drawNoiseMs: () => number;
-  /** Null: every page stays as planned. */
+  /** Null when every page stays as planned. */
   readonly changes: PageChanges | null;
   readonly siteByHost: ReadonlyMap<string, WorldSite>;
-  /** The first site at each address; a name with several addresses is found at each. */
+  /** The first site at each address. A name with several addresses is listed at each of them. */
   readonly siteByAddress: ReadonlyMap<string, WorldSite>;
-  /** How long a connection to an unused address stays unanswered. */
+  /** How long a connection to an unused address remains unanswered. */
   readonly timeoutMs: number;
 }
 
 export interface StartOptions {
-  /** The mean of an exponential delay on every handshake and request; default 0. */
+  /** The mean of an exponential delay on every handshake and request. Default: 0. */
   readonly noiseMs?: number;
-  /** How long a connection to an unused address stays unanswered; default 10 s. */
+  /** How long a connection to an unused address remains unanswered. Default: 10 s. */
   readonly timeoutMs?: number;
-  /** Pages that change by themselves; default: none. */
+  /** How pages change by themselves. Default: they do not. */
   readonly changes?: ChangeProcess;
 }
 
@@ -48,16 +48,16 @@ export function worldState(
 }
 
 /**
- * Runs tasks when they are due, to about half a millisecond. Due times are absolute (performance.now), so that lateness does
- * not accumulate; a single timer waits for the earliest. Node's timers count whole milliseconds, so a task runs up to half a
- * millisecond early.
+ * Runs tasks when they are due, to about half a millisecond. Due times are absolute (performance.now), so that delays
+ * do not accumulate. A single timer waits for the earliest task. Node's timers count whole milliseconds, so a task may
+ * run up to half a millisecond early.
  */
 export class DueQueue {
-  /** Earliest first; of equal times, in order of arrival. */
+  /** Earliest first. Equal times are in order of arrival. */
   readonly #waiting: { readonly dueMs: number; readonly run: () => void }[] = [];
   #timer: NodeJS.Timeout | null = null;
 
-  /** A time in the past runs at the next turn of the event loop. */
+  /** A task whose time is past runs in the next turn of the event loop. */
   at(dueMs: number, run: () => void): void {
     let [low, high] = [0, this.#waiting.length];
     while (low < high) {
@@ -92,21 +92,21 @@ export class DueQueue {
 
 const earlyMs = 0.5;
 
-// Pages that change by themselves, each as a Poisson process of its own (exponential times between changes), drawn from a
-// seed, the host and the path: the same process shows the same changes at the same times. Time is the origins' clock,
-// so that a process in which a day takes seconds is one with as many more changes a day.
+// Pages that change by themselves, each as its own Poisson process (exponential times between changes), drawn from a
+// seed, the host and the path. Equal settings give the same changes at the same times. Time is the origins' clock, so
+// for days that last seconds, choose correspondingly more changes per day.
 
 interface ChangeProcess {
   readonly seed: number;
-  /** Milliseconds since the epoch, before which nothing changed. */
+  /** In milliseconds since the epoch. Nothing changed before. */
   readonly startMs: number;
-  /** 0: the page stays as it is. */
+  /** Returns 0 for a page that never changes. */
   readonly changesPerDay: (host: string, path: string) => number;
 }
 
-/** The state of a page at a moment. */
+/** A page's state at a given time. */
 interface PageVersion {
-  /** The number of changes so far. */
+  /** How many changes there have been so far. */
   readonly version: number;
   readonly changedAtMs: number;
 }
@@ -119,7 +119,7 @@ interface Course {
   nextMs: number;
 }
 
-/** Past times are not drawn again: a clock that is set back finds the page as last seen. */
+/** Past times are not drawn again. If the clock is set back, a page stays as it was last seen. */
 export class PageChanges {
   readonly #process: ChangeProcess;
   readonly #courses = new Map<string, Course>();
@@ -157,12 +157,12 @@ export class PageChanges {
   }
 }
 
-/** At least a millisecond, so that a jump of the clock does not take for ever to process. */
+/** At least a millisecond, so that a jump of the clock can be processed in a reasonable time. */
 function gapMs({ perMs, random }: Course): number {
   return perMs > 0 ? Math.max(1, -Math.log(1 - random.next()) / perMs) : Number.POSITIVE_INFINITY;
 }
 
-/** The page with the text of this version; the first one is the planned one. */
+/** Returns the page with the text of this version. Version 0 is the planned page. */
 export function pageAt(page: PlannedPage, { version }: PageVersion): PlannedPage {
   return version === 0 ? page : { ...page, seed: hashText(page.seed, `version ${version}`) };
 }

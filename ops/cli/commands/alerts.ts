@@ -166,9 +166,7 @@ class AlertsAnywhere {
     return this.#database;
   }
 
-  /**
-   * The key of the coordinator's certificate, which invitations pin. Null when there is none or no coordinator has started yet.
-   */
+  /** The key of the coordinator's certificate, which invitations pin. Null if there is none or none has started yet. */
   async #statedPin(): Promise<string | null> {
     return await readFrom(await this.#open(), this.#context, async ({ pool }) => {
       return (await readCoordinatorPlace(pool))?.certificatePin ?? null;
