@@ -110,7 +110,6 @@ class Presence {
   #pid: number | undefined;
   #ended = false;
   #recovery: Promise<void> = Promise.resolve();
-  /** True when this process restarted the server. */
   restarted = false;
 
   constructor(home: string, url: string, onServer: (event: ServerEvent) => void) {

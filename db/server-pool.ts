@@ -139,7 +139,7 @@ export class ServerPool extends Pool {
   }
 }
 
-/** pg's types overload this method; this is its last form. */
+/** The callback of the last form of `connect`, which pg's types overload. */
 type TakenCallback = Parameters<Pool["connect"]>[0];
 
 interface ClientConfig extends PoolConfig {
@@ -153,7 +153,6 @@ interface ClientConfig extends PoolConfig {
 /** read_only_sql_transaction: the server was demoted, but its connections survived. */
 const readOnlyCode = "25006";
 
-/** A connection to the current primary. */
 class ServerClient extends Client {
   readonly #config: ClientConfig;
   #server: ServerPlace | null = null;

@@ -3,11 +3,11 @@
  * other versions may word them differently.
  */
 
-/** pg's errors of a lost connection, which have no code. */
+/** pg's messages about a lost connection, which have no code. */
 export const lostWords =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered|Client was closed)/;
 
-/** Timeouts of pg and pg-pool, which have no code. */
+/** Timeout messages of pg and pg-pool, which have no code. */
 export const timeoutWords = /timeout/i;
 
 /** pg's message when a server closed the connection before it answered. */
@@ -22,7 +22,7 @@ export const usedUpWords = /no more connections allowed/i;
 /** The system's message for a full disk, which Postgres passes on under various SQLSTATEs. */
 export const fullDiskWords = /No space left on device/;
 
-/* The log of a Postgres that did not start, which has no codes. */
+/* Messages in the log of a Postgres that did not start. The log has no codes. */
 
 /**
  * Temporary failures: another process is starting the server too (and may still be opening the home for initdb), or the

@@ -1,7 +1,7 @@
 /**
  * Puts the files' tree in force: reads and compares in memory, then writes the differences and notifies the
- * coordinators in one transaction. After a kill the old generation stays in force, and the next import clears the
- * remains.
+ * coordinators in one transaction. If it is killed, the old generation stays in force, and the next import clears what
+ * is left of it.
  */
 
 import type { PoolClient } from "pg";

@@ -117,7 +117,7 @@ function withSharedRegistryWarnings(files: readonly FileReport[]): readonly File
 
 export interface ImportProgress {
   readonly phase: "read" | "nest" | "current" | "compare" | "write";
-  /** Bytes on disk in `read`, rows in `current` and `write`, steps elsewhere. */
+  /** Counted in bytes on disk in the phase `read`, in rows in `current` and `write`, and in steps elsewhere. */
   readonly done: number;
   /** 0 when unknown in advance. */
   readonly total: number;

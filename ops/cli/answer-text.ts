@@ -17,7 +17,7 @@ type Thing = Readonly<Record<string, unknown>>;
 export const answerText = (answer: object, columns: Columns = {}): string =>
   documentText({ title: "", nodes: nodesOf(answer as Thing, columns) }, terminalPaper());
 
-/** One-line values first, then tables and larger parts. */
+/** Puts one-line values first, then tables and larger parts. */
 function nodesOf(thing: Thing, columns: Columns): readonly [Node, ...Node[]] {
   const shown = Object.entries(thing).filter(([name, value]) => isNews(value) || columns[name] !== undefined);
   const parts = shown.filter(([, value]) => isPart(value));

@@ -27,7 +27,7 @@ export interface Question {
 export interface Answer {
   readonly status: number;
   readonly type: string;
-  /** The question was valid, but nothing was found. */
+  /** True when the question was valid but nothing was found. */
   readonly isEmpty: boolean;
   readonly body: string;
 }

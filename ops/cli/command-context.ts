@@ -18,7 +18,7 @@ interface CurrentRun {
   readonly pid: number;
   /** The run's DNS servers as `address:port`. An empty list means the system's. */
   readonly resolvers: readonly string[];
-  /** The file of `--config`. */
+  /** The file given with `--config`. */
   readonly settingsFile: string | null;
   /** The server's URL without its password. `null` means the embedded server. */
   readonly database: string | null;
@@ -37,7 +37,6 @@ export interface ContextOptions {
   readonly home?: string;
   readonly databaseUrl?: string;
   readonly schema?: string;
-  /** The coordinator's settings file. */
   readonly config?: string;
 }
 
@@ -112,7 +111,6 @@ export const socketPathOf = (home: string) => join(home, "coordinator.sock");
 /** The file that `nearcrawl init` writes. */
 export const usualSettingsFile = (home: string) => join(home, "coordinator.toml");
 
-/** The URL in the settings, or null. */
 function databaseUrlIn(file: string | null): string | null {
   if (file === null) return null;
   const { databaseUrl = null } = readSettingsFile(file);
@@ -130,7 +128,6 @@ function databaseUrlIn(file: string | null): string | null {
 interface WithDatabaseOptions {
   /** If true, accepts a schema with any migrations. By default, a schema of another version is refused. */
   readonly anySchema?: boolean;
-  /** Reports events of the embedded server. */
   readonly onServer?: (event: ServerEvent) => void;
 }
 

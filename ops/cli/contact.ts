@@ -13,7 +13,7 @@ export const contactOption = [
   "real web: your e-mail address or a URL, which every request to a site names; nobody crawls the public web without",
 ] as const;
 
-/** Throws a UsageError when no webmaster could use it. */
+/** Throws a UsageError when no webmaster could use the contact. */
 export function checkedContact(contact: string | undefined): string | undefined {
   if (contact === undefined || reachableContact(contact) !== null) return contact;
   throw new UsageError(
@@ -29,7 +29,7 @@ export function requireContact(settings: Readonly<Record<string, unknown>>): Coo
   throw new UsageError(`${fault}: say who you are, such as by ${commandLine()} --contact you@example.org`);
 }
 
-/** The command line as typed, quoted for a shell. */
+/** Returns the command line as typed, quoted for a shell. */
 function commandLine(): string {
   const words = process.argv.slice(2).map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)));
   return ["nearcrawl", ...words].join(" ");

@@ -78,7 +78,7 @@ export function secondsText(seconds: number): string {
 
 export const countText = (value: number) => Math.round(value).toLocaleString("en");
 
-/** Aligned columns, no wider than the terminal. */
+/** Aligns columns into a table that is no wider than the terminal. */
 export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

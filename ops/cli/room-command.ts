@@ -189,7 +189,6 @@ function optionOf(name: string, { words, isNeeded, type, choices }: typeof field
   return choices === undefined || isFlag ? option : option.choices(choices);
 }
 
-/** Returns the typed values under the API's names. */
 function valuesOf(
   { takes = "", operation, named: optionNames = {}, usual }: RoomCommand,
   args: readonly (string | readonly string[] | undefined)[],

@@ -347,9 +347,7 @@ interface HeavyTailSettings {
 export class HeavyTail {
   readonly #random: SeededRandom;
   readonly #settings: HeavyTailSettings;
-  /** The group of each member. */
   readonly #groupOf: number[] = [];
-  /** The member that founded each group. */
   readonly #founderOf: number[] = [];
 
   constructor(random: SeededRandom, settings: HeavyTailSettings) {

@@ -78,7 +78,6 @@ export function placedByType(hosts: readonly PlacedHost[]): Record<HostType, Map
 
 const slash8 = 2 ** 24;
 
-/** How many addresses a planned subnet takes. */
 export function sizeOf(subnet: PlannedSubnet): number {
   if (subnet.children.length === 0) return subnet.size;
   return Math.max(subnet.size, powerOfTwoAbove(spanOf(subnet.children)));

@@ -57,7 +57,7 @@ function item({ href, text, nofollow }: PageLink): string {
   return `<li><a href="${escapeHtml(href)}"${nofollow ? ' rel="nofollow"' : ""}>${escapeHtml(text)}</a></li>`;
 }
 
-/** Paragraphs with occasional headings, up to the planned size. */
+/** Writes paragraphs with occasional headings, up to the planned size. */
 function bodyText(page: PlannedPage, siteName: string, random: SeededRandom): string {
   const pool = sentencePool(page.language);
   const parts: string[] = [`<p><strong>${escapeHtml(siteName)}:</strong> ${random.pick(pool)}</p>`];

@@ -156,7 +156,6 @@ interface ProxyRequest {
 const mostBytes = 8192;
 const deadlineMs = 10_000;
 
-/** Calls back once if the request is valid. */
 function acceptHandshake(socket: Socket, requested: (request: ProxyRequest) => void): void {
   let received = Buffer.alloc(0);
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);

@@ -163,7 +163,6 @@ const statuses: Readonly<Record<SubnetKind, { readonly apnic: string; readonly o
   host: { apnic: "ASSIGNED NON-PORTABLE", others: "ASSIGNED PA" },
 };
 
-/** Returns the objects of the given classes as one file. */
 export function rpslText(world: World, registry: RpslRegistry, classes: readonly RpslClass[]): string {
   const head = [`% ${sources[registry]} database, generated for ${world.name} on ${fileDay}`, ""];
   const objects = classes.flatMap((name) =>

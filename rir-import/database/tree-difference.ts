@@ -277,7 +277,7 @@ function countTakenOver(
 }
 
 // Writes a difference into the tree in the caller's transaction. The previous state goes to `subnet_before` and
-// `holder_before`, which suffice to undo a generation. Only rows that differ are written; all others keep their id and
+// `holder_before`, which suffice to undo a generation. Only rows that differ are written, and all others keep their id and
 // delegation. Rows are never deleted.
 
 export interface Writing {

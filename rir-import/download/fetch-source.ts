@@ -215,7 +215,7 @@ async function takePlace(cacheFolder: string, file: string): Promise<void> {
 }
 
 // Reads the MD5 sums published beside statistics, in BSD's form (`MD5 (name) = sum`) or coreutils' (`sum  name`). They
-// detect broken transfers; TLS prevents forgery.
+// detect broken transfers, while TLS prevents forgery.
 
 const maxSumBytes = 4096;
 
@@ -306,7 +306,7 @@ async function checkRegistryFile(path: string, kind: RegistryKind): Promise<File
   return namesGeofeeds(kind) ? { sha256, geofeeds: [...finder.urls].sort() } : { sha256 };
 }
 
-/** Databases have objects that may name geofeeds; statistics and IANA's registries do not. */
+/** Databases have objects that may name geofeeds. Statistics and IANA's registries have none. */
 export const namesGeofeeds = (kind: DownloadKind) =>
   kind === "rpsl-split" || kind === "whole-database" || kind === "arin-bulk";
 

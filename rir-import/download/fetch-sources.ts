@@ -96,7 +96,7 @@ function chosenSources(all: readonly DownloadSource[], names: readonly string[])
 class Fetch {
   readonly #options: FetchOptions;
   readonly #client: HttpClient;
-  /** Used for strangers' lists. It refuses special-purpose addresses unless the settings allow them. */
+  /** Downloads strangers' lists. Refuses special-purpose addresses unless the settings allow them. */
   readonly #guarded: HttpClient;
   #manifest: CacheManifest = {};
   #written: Promise<void> = Promise.resolve();
@@ -285,7 +285,7 @@ async function httpSettings(settings: SourceSettings, version: string): Promise<
   };
 }
 
-/** Example: `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`; without a contact it says so. */
+/** Example: `Nearcrawl/0.1.0 (registry refresh; +noc@example.org)`. Says so when no contact is given. */
 function registryUserAgent(version: string, contact: string | null): string {
   return `Nearcrawl/${version} (registry refresh; ${contact === null ? "no contact given" : `+${contact}`})`;
 }

@@ -165,7 +165,7 @@ function checkedRedirect(from: URL, location: string): URL {
   return target;
 }
 
-/** Throws a DownloadFailure for a forbidden literal address; `lookUpAllowed` checks names. */
+/** Throws a DownloadFailure for a forbidden literal address. `lookUpAllowed` checks names. */
 function requireAllowed(url: URL, allowed: AllowedSpecialPurpose): void {
   if (allowed === true) return;
   const address = parseAddress(url.hostname.replace(/^\[(.*)\]$/, "$1"));

@@ -84,7 +84,7 @@ const limitsSchema = z.strictObject({
 });
 
 const geofeedSchema = z.strictObject({
-  /** Whether to fetch what registry objects name (RFC 9632). */
+  /** Whether to fetch the geofeeds that registry objects name (RFC 9632). */
   enabled: z.boolean().default(true),
   /** Maximum number of geofeeds, in the order of their URLs. Registry objects name some four thousand in 2026. */
   most: z.int().min(0).max(20_000).default(5000),

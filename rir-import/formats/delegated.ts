@@ -70,7 +70,7 @@ class DelegatedReader implements RecordReader, LineHandler {
 
   line(text: string, line: number): void {
     if (text === "" || text.startsWith("#")) return;
-    // The format has nine fields at most.
+    // The format has at most nine fields.
     const fields = text.split("|", 12);
     if (fields.length === 1 && decodeText(text) === "") return;
     if (fields.length >= 6 && /^\d+(\.\d+)?$/.test(fields[0]!)) this.#version(fields);

@@ -13,7 +13,7 @@ import { decodeText, LineCutter, type LineHandler } from "./text-decoding.ts";
 const mostLines = 1_000_000;
 const maxLineLength = 1000;
 
-/** ISO 3166-2, such as `GR-I`. */
+/** An ISO 3166-2 code, such as `GR-I`. */
 const regionForm = /^[A-Z]{2}-[A-Z0-9]{1,3}$/;
 
 export class GeofeedReader implements LineHandler {

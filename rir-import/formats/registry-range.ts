@@ -56,7 +56,7 @@ export const readIpv4 = (text: string) => readOctets(text, 4);
 
 const octetsForm = /^[ \t]*(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3})(?:\.(\d{1,3}))?)?)?[ \t]*$/;
 
-/** Reads `fewest` to four decimal octets; missing ones are zero. Returns −1 for anything else. */
+/** Reads `fewest` to four decimal octets and takes missing ones as zero. Returns −1 for anything else. */
 function readOctets(text: string, fewest: number): number {
   const octets = octetsForm.exec(text);
   if (octets === null || octets[fewest] === undefined) return -1;

@@ -93,7 +93,6 @@ function letterOf(letter: string): string {
 /** Longer lines are not data: the longest attribute value in a real dump is under 4 KB. */
 const maxLineBytes = 65_536;
 export const tooLongReason = "a line longer than 65,536 bytes";
-/** The part of an overlong line that reports show. */
 const shownBytes = 80;
 
 export interface LineHandler {

@@ -49,7 +49,6 @@ export interface NamedList {
   readonly format: PublishedFormat;
 }
 
-/** A path, or a list with a known format. */
 export type SourcePath = string | NamedList;
 
 export const fileOf = (path: SourcePath): string => (typeof path === "string" ? path : path.file);

@@ -22,7 +22,7 @@ export class HoldingRanges {
   /** `#latest[level][block]` is the range that ends last in the block. */
   readonly #latest: readonly Int32Array[];
 
-  /** The columns must be in the order of the tree and stay unchanged. */
+  /** The columns must be in tree order and stay unchanged. */
   constructor(columns: RangeColumns) {
     this.#columns = columns;
     this.#latest = latestOfBlocks(columns);

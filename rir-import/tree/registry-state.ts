@@ -8,7 +8,7 @@ import { packCountry, type Registry, registries, unpackCountry } from "#coordina
 import { GrowingColumn, TextPool } from "#core/text-pool";
 import type { HolderReference, OrganisationRecord } from "../formats/record.ts";
 
-/** The columns of one family by place. */
+/** One family's columns by place. */
 export interface FamilyState {
   readonly columns: RangeColumns;
   /** The parent's place, or −1. */

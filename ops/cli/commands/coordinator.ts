@@ -81,7 +81,7 @@ Examples:
   nearcrawl coordinator --config coordinator.toml --listen 127.0.0.1:8000
   nearcrawl coordinator add-crawler athens`,
     )
-    // add-crawler has options of the same names.
+    // add-crawler has options with the same names.
     .enablePositionalOptions()
     .action((options: CoordinatorOptions) => runCoordinator(options));
   command.addCommand(
@@ -162,7 +162,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
       await coordinator.stop();
       if (server.error !== null) throw server.error;
       if (end !== "start-over") return;
-      // The address that its crawlers know.
+      // Crawlers know the coordinator by this address.
       here = listeningAt(config, Number(new URL(webUrl).port) || here.listen.port);
     }
   };

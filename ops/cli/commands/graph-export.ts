@@ -176,7 +176,7 @@ async function writeEdges(rows: GraphRows, sink: Sink, { hashes }: FormatOptions
   });
 }
 
-/** RFC 4180. */
+/** Writes CSV (RFC 4180). */
 async function writeCsv(rows: GraphRows, sink: Sink, { nodes }: FormatOptions): Promise<void> {
   if (nodes) {
     await sink("id,name,page_rank,in_links,out_links\r\n");

@@ -172,7 +172,6 @@ function sourcesText({ registries: chosen, contact }: InitOptions): string | nul
   return `${JSON.stringify({ ...(contact === undefined ? {} : { contact }), sources }, null, 2)}\n`;
 }
 
-/** The command line for the systemd unit. */
 function ownProgram(): readonly string[] {
   return [process.execPath, realpathSync(process.argv[1] ?? "")];
 }

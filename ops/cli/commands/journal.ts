@@ -94,7 +94,7 @@ async function list(options: JournalOptions): Promise<void> {
   if (contents.entries.length === 0) process.exitCode = exitCodes.notFound;
 }
 
-/** The changed values without digests. */
+/** Returns the changed values as text, without digests. */
 function wordsOf(value: JournalEntry["value"]): string {
   if (typeof value.words === "string" && typeof value.action === "string") return value.words;
   return Object.entries(value)

@@ -61,7 +61,7 @@ export function rankCommand(): Command {
     .action(runRank);
 }
 
-/** Totals of the graph, as tables. */
+/** The columns of the tables that show the graph's totals. */
 const columns = {
   bins: "least most nodes",
   topPages: "url pageRank inLinks outLinks",

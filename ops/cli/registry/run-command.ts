@@ -68,7 +68,7 @@ class Running {
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
   #complaint = "";
-  /** Why it was killed. */
+  /** Why the command was killed. */
   #why = "";
   #kill: NodeJS.Timeout | null = null;
 

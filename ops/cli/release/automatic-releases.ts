@@ -50,7 +50,6 @@ interface AutomaticReleases {
   readonly stores: ReleaseStores;
   /** The folder that contains the key. */
   readonly home: string;
-  /** The software's version. */
   readonly version: string;
   readonly log: Log;
   /** Default: the bundle of this installation. */
@@ -158,7 +157,7 @@ async function stateNewest({ stores, home, log }: AutomaticReleases, now: Date):
     );
 }
 
-/** The content of a timestamp. */
+/** Returns what a timestamp must state. */
 export async function newestIn(
   releases: Pick<ReleaseStores["releases"], "list" | "revocations">,
   now: Date,

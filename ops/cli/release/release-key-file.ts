@@ -62,7 +62,6 @@ export function readPublicKey(text: string): string {
   return parseKey(text, () => rawPublicKey(createPublicKey(pem)));
 }
 
-/** Returns the first line of a file. */
 export function readPassphrase(file: string): string {
   const passphrase = readSmallFile(file).split(/\r?\n/)[0] ?? "";
   if (passphrase === "")

@@ -29,7 +29,6 @@ import { withProgress } from "./job-steps.ts";
 
 export const textOf = (nodes: readonly Node[]) => documentText({ title: "", nodes }, terminalPaper());
 
-/** Maximum number of entries shown of a list. */
 const mostListed = 10;
 
 export function planText(plan: ImportPlan): string {

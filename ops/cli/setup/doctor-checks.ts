@@ -170,7 +170,6 @@ export async function listenFindings({ listen }: CoordinatorConfig, isRunning: b
 interface PortAsked {
   readonly host: string;
   readonly port: number;
-  /** The setting's name. */
   readonly name: "port" | "pagesPort";
   readonly isRunning: boolean;
 }
@@ -237,7 +236,7 @@ export async function publicUrlFindings(
 /** Anybody can read the fleet, the index and the figures if these answer without a sign-in. */
 const needSignIn = ["/api/overview", "/api/search?q=a", "/metrics"];
 
-/** Requests them through the public address as a stranger would, although from this machine. */
+/** Requests `needSignIn` through the public address as a stranger would, although from this machine. */
 async function strangersFinding(publicUrl: string, isMeant: boolean): Promise<Finding> {
   const statuses = await Promise.all(
     needSignIn.map(async (path) => {

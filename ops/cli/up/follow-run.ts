@@ -183,7 +183,6 @@ export class RunClock {
     this.#startMs = startMs;
   }
 
-  /** `expectedPages` is the expected total, or null. */
   measure(
     progress: FrontierProgress,
     now: { ms: number; crawlersOnline: number; expectedPages: number | null },
