@@ -121,7 +121,7 @@ class AlertsAnywhere {
     const asked = coordinator.words === null ? "" : `; ${coordinator.words}`;
     return {
       at: now.toISOString(),
-      // Prefers the coordinator's alerts, because it knows when each one started.
+      // Unless the database is gone, the coordinator's alerts win, because it knows when each one started.
       alerts: merged(
         database.gone == null ? [...coordinator.alerts, ...here] : [...here, ...coordinator.alerts],
       ),
