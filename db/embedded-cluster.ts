@@ -156,7 +156,7 @@ export function embeddedFault(home: string): string | null {
 const unknownAccount = { uid: -1, gid: -1 };
 
 export interface PrepareOptions {
-  /** If true, creates an empty database although the home had one before. */
+  /** Creates an empty database although the home had one before. */
   readonly anew?: boolean | undefined;
   /** Called with the folder that keeps the original of a data folder from an older version. */
   readonly onKeptAside?: ((folder: string) => void) | undefined;

@@ -57,7 +57,7 @@ export interface PublishedPlan {
   readonly removed: number;
   readonly moved: number;
   readonly changedLists: number;
-  /** Every list, except that of the geofeeds named by registry objects only those with the most changes are included. */
+  /** Every list. Of the geofeeds that registry objects name, only those with the most changes. */
   readonly sources: readonly PublishedChange[];
   readonly geofeeds: {
     readonly lists: number;

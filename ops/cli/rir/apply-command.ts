@@ -1,4 +1,4 @@
-/** `nearcrawl rir plan`, `apply`, `rollback` and `rollforward`: show an import's changes, and put it in or out of force. */
+/** `nearcrawl rir plan`, `apply`, `rollback` and `rollforward`: show an import's changes, put it in force, and undo or redo it. */
 import { Command, Option } from "commander";
 import { rollbackConfirmation, rollbackPreview } from "#coordinator/run/registry/registry-view";
 import { LosesFacts, RemovesInUse, UsageError } from "#core/errors";

@@ -34,7 +34,7 @@ export interface CrawlerSettings {
 
 const announceMs = 30_000;
 
-/** Maximum restarts before a process is up: a restarting database may end it once or twice, wrong settings always do. */
+/** Maximum restarts before a process is up: a restarting database may end it once or twice, wrong settings do each time. */
 const mostDeaths = 3;
 
 type StartedProcess = Omit<ChildSettings, "logFile">;
