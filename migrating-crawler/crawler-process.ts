@@ -1,9 +1,8 @@
 /**
- * Runs a crawler as a process. It reads settings from a file or from a joined crawler's folder and logs one JSON line
- * per event to standard output. It ends on SIGTERM, SIGINT, the supervisor's request or a closed IPC channel. SIGUSR2
- * also ends it and tells the coordinator to reassign its subnets at once. Under a supervisor (`--dock`) it opens
- * nothing before the supervisor's greeting. Exit codes: 0 stopped as asked; 1 refused by the coordinator or failed; 2
- * invalid settings.
+ * Runs a crawler as a process. It reads settings from a file or from a joined crawler's folder and logs one JSON line per
+ * event to standard output. It ends on SIGTERM, SIGINT, the supervisor's request or a closed IPC channel. SIGUSR2 also ends
+ * it, and tells the coordinator to reassign its subnets at once. Under a supervisor (`--dock`), it opens nothing before the
+ * supervisor's greeting. Exit codes: 0 stopped as asked, 1 refused by the coordinator or failed, 2 invalid settings.
  */
 import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
@@ -21,8 +20,8 @@ import { openStatus } from "./status/open-status.ts";
 type Start = (config: CrawlerConfig, surroundings: Partial<CrawlerSurroundings>) => Promise<Resident>;
 
 /**
- * Limits heap growth between collections. By default V8 lets the heap grow to four times its live size; with 500 open
- * hosts this value halves the peak (test/bench/results/crawl.md).
+ * Limits the growth of the heap between collections. By default, V8 lets the heap grow to four times its live size. With 500
+ * open hosts this value halves the peak (test/bench/results/crawl.md).
  */
 const heapGrowingPercent = 40;
 
@@ -32,7 +31,7 @@ interface CrawlerProcess {
   readonly start: Start;
 }
 
-/** Never throws: prints errors to standard error and sets the exit code. */
+/** Never throws: an error is printed to standard error and sets the exit code. */
 export async function runCrawlerProcess(asked: CrawlerProcess): Promise<void> {
   const { settings, isSupervised } = asked;
   setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
@@ -88,7 +87,7 @@ async function runUntilAsked(
   endSoon();
 }
 
-/** Forces the exit in case a site or server still holds a connection open. */
+/** Forces the exit, in case a site or server still holds a connection open. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), endMs).unref();
 }
@@ -103,7 +102,7 @@ function untilAsked(supervisor: SupervisorLine | undefined): Promise<null | type
     process.once("SIGUSR2", () => resolve(leaves));
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(null));
     if (process.connected) process.once("disconnect", () => resolve(null));
-    // The process was forked and its supervisor has already exited.
+    // The process was forked, but its supervisor has already exited.
     else if (process.send) resolve(null);
   });
 }

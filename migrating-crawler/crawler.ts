@@ -1,7 +1,7 @@
 /**
- * One crawler: the rooms wired together, and what passes between them and the coordinator's messages.
+ * A crawler: its parts wired together, and what passes between them and the coordinator's messages.
  *
- *   starting → (welcome) working ⇄ (link lost) working on what it has → stopping → stopped
+ *   starting → (welcome) working ⇄ (link lost) working on its leases → stopping → stopped
  */
 import { within } from "#core/timer-ms";
 import type { CoordinatorProbe, CoordinatorRefuse, CoordinatorWelcome } from "#protocol/coordinator-messages";
@@ -38,13 +38,13 @@ import { Drain } from "./status/drain.ts";
 import { StatusRecord } from "./status/status-record.ts";
 import { openWarc, type Warc } from "./warc/open-warc.ts";
 
-/** The network's NAT64 prefixes are looked up at the start, with this time limit, and then at this interval. */
+/** The network's NAT64 prefixes are looked up at the start, with the first time limit, and then at the second interval. */
 const mostNat64Ms = 3000;
 const learnAgainMs = 3_600_000;
-/** Announces signing keys again when the coordinator did not answer. */
+/** Interval at which signing keys are announced again if the coordinator did not answer. */
 const reviewKeysMs = 600_000;
 
-/** When stopping, open requests may finish within the first time and acknowledgements may arrive within the second. */
+/** When the crawler stops, open requests get the first time to finish and acknowledgements get the second to arrive. */
 const endRequestsMs = 4000;
 
 const endAcknowledgementsMs = 2000;
@@ -59,7 +59,7 @@ export class Crawler {
   readonly #spool: Spool;
   readonly #fetched: FetchedList;
   readonly #prober: Prober;
-  /** Null when the key was set by hand, so the crawler has no identity. */
+  /** Null if the key was set by hand, so that the crawler has no identity. */
   readonly #member: Member | null;
   readonly #link: CoordinatorLink;
   readonly #carrier: Carrier;
@@ -72,7 +72,7 @@ export class Crawler {
   /** Leases whose results an earlier process left in the spool. */
   readonly #leftBehind: string[];
   readonly #introduction: Introduction;
-  /** Null when there is no identity to announce the keys under. */
+  /** Null if there is no identity under which to announce the keys. */
   readonly #signingKeys: SigningKeys | null;
   #reviewing: NodeJS.Timeout | undefined;
   #measuringPeers = new AbortController();
@@ -194,7 +194,7 @@ export class Crawler {
     this.#loop.askSoon();
   }
 
-  /** Lasts until `resume`, across restarts. Throws the system's error when it cannot be saved. */
+  /** Pauses until `resume`, even across restarts. Throws the system's error if the pause cannot be saved. */
   pause(reason: string): void {
     this.#tools.governor.pause(reason);
   }
@@ -205,7 +205,7 @@ export class Crawler {
     this.#loop.askSoon();
   }
 
-  /** Finishes open work, ships all results and then asks to leave for good. Lasts until `resume`, across restarts. */
+  /** Finishes open work, sends all results and then asks to leave for good. Lasts until `resume`, even across restarts. */
   drain(reason: string): void {
     this.#drain.begin(reason);
   }
@@ -216,7 +216,7 @@ export class Crawler {
     return this.#stopped;
   }
 
-  /** Stops and also tells the coordinator to reassign this crawler's subnets at once. */
+  /** Stops, and tells the coordinator to reassign this crawler's subnets at once. */
   leave(): Promise<void> {
     this.#stopped ??= this.#stop({ code: "leaves", reason: "the crawler leaves for good", forGood: true });
     return this.#stopped;
@@ -369,13 +369,13 @@ export class Crawler {
     const measuring = new AbortController();
     this.#measuringPeers = measuring;
     const measured = await measurePeers(this.#prober, peers, measuring.signal);
-    // When a newer list interrupts a measurement, the distances measured so far still count.
+    // If a newer list interrupts a measurement, the distances measured so far still count.
     if (measured.length > 0) this.#link.send({ type: "crawler:peer-rtts", peers: measured });
   }
 
   /**
-   * Deletes local copies of pages that the coordinator has erased, except archives, which belong to the partner. The
-   * URLs have no scheme.
+   * Deletes local copies of pages that the coordinator has erased, except in archives, which belong to the partner. The URLs
+   * have no scheme.
    */
   #erase(urls: readonly string[]): void {
     if (urls.length === 0) return;
@@ -402,9 +402,9 @@ export class Crawler {
   }
 }
 
-// Decides how long a crawler without a link may work on its leases: never longer than the coordinator reserves them.
+// Decides how long a crawler without a link may work on its leases, which is never longer than the coordinator reserves them.
 
-/** The coordinator may notice a lost link this many heartbeats before the crawler does. */
+/** The coordinator may notice a lost link this many heartbeats earlier than the crawler does. */
 const noticedSooner = 2;
 
 function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome): number {
@@ -412,9 +412,9 @@ function leasesKeptMs({ departureSeconds, heartbeatSeconds }: CoordinatorWelcome
   return Math.max(0, departureSeconds - noticedSooner * heartbeatSeconds) * 1000;
 }
 
-/** Returns null when there are too many leases for the hello to list. */
+/** Returns null if there are too many leases to list in the hello. */
 function heldLeases(leaseIds: readonly string[]): string[] | null {
-  // Results whose lease was lost on disk are filed under "0", which is no lease.
+  // Results whose lease was lost on disk are filed under "0", which is not a lease.
   const held = new Set(leaseIds.filter((leaseId) => leaseId !== "0"));
   return held.size > maxHeldLeases ? null : [...held];
 }

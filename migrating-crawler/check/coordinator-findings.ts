@@ -1,6 +1,6 @@
 /**
- * Checks whether and how the coordinator is reachable: directly or through a proxy from the environment, whether TLS
- * ends at the coordinator, the distance, and the coordinator's clock. It sends one HEAD / and needs no key.
+ * Checks whether and how the coordinator is reachable: directly or through a proxy from the environment, whether TLS ends at
+ * the coordinator, how far away it is, and whether the two clocks agree. One HEAD request for `/` is sent, which needs no key.
  */
 
 import http from "node:http";
@@ -11,25 +11,25 @@ import { mostClockErrorMs } from "../membership/member.ts";
 import { type CoordinatorRoute, openCoordinatorSocket, WrongPin } from "../net/coordinator-socket.ts";
 import { type ProxyAddress, parseProxy } from "../settings/config.ts";
 
-/** The usual names, in curl's order of precedence for TLS. */
+/** The usual proxy variables, in curl's order of precedence for TLS. */
 const proxyVariables = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
 
 interface CoordinatorSurvey {
   readonly findings: readonly Finding[];
-  /** The URL of a proxy through which the coordinator answered, when the configured route failed. */
+  /** URL of the proxy through which the coordinator answered when the configured route had failed. Otherwise null. */
   readonly neededProxy: string | null;
 }
 
 export interface SurveySettings {
   readonly url: string;
-  /** The configured route; direct without configuration. */
+  /** The configured route, or a direct one if none is configured. */
   readonly route: CoordinatorRoute;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Date;
 }
 
 interface Answer {
-  /** The full connect time, including the proxy and TLS. */
+  /** Time to connect, including the proxy and TLS. */
   readonly connectMs: number;
   readonly clockErrorMs: number | null;
 }
@@ -47,7 +47,7 @@ export async function surveyCoordinator(settings: SurveySettings): Promise<Coord
   return { findings: [unreached(settings, first)], neededProxy: null };
 }
 
-/** Leaves out the password. */
+/** Describes a proxy without its password. */
 const proxyInWords = ({ type, host, port }: ProxyAddress): string => `${type}://${hostInUrl(host)}:${port}`;
 
 async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Promise<Answer | Error> {
@@ -62,7 +62,7 @@ async function tryRoute(settings: SurveySettings, route: CoordinatorRoute): Prom
   }
 }
 
-/** Returns null when the answer has no date, whose resolution is a second (RFC 9110 section 6.6.1). */
+/** Returns null when the answer has no Date header. That header is precise only to the second (RFC 9110 section 6.6.1). */
 function clockError(url: URL, socket: net.Socket, settings: SurveySettings): Promise<number | null> {
   const { now, route } = settings;
   const host = url.host;
@@ -171,11 +171,11 @@ function proxyUrl(text: string): string {
 }
 
 export interface Finding {
-  /** What was checked, such as `clock`. */
+  /** The subject of the check, such as `clock`. */
   readonly subject: string;
   /**
-   * ok: nothing to do. note: it works, with something worth knowing. fix: the crawler cannot work well until it is
-   * fixed.
+   * `ok`: nothing to do. `note`: works, but there is something worth knowing. `fix`: the crawler cannot work well until this
+   * is fixed.
    */
   readonly state: "ok" | "note" | "fix";
   readonly words: string;

@@ -15,9 +15,9 @@ export interface CheckReport {
   readonly at: Date;
   readonly findings: readonly Finding[];
   readonly isUsable: boolean;
-  /** The coordinator is reachable, so other findings do not prevent joining. */
+  /** True if the coordinator is reachable, so that the other findings do not prevent joining. */
   readonly isConnected: boolean;
-  /** The URL of a proxy that the coordinator needs although the settings do not name it. */
+  /** URL of the proxy that the coordinator needs although the settings do not name it. Otherwise null. */
   readonly neededProxy: string | null;
 }
 
@@ -25,7 +25,7 @@ type CheckedSettings = Pick<CrawlerConfig, "limits" | "resolvers" | "ipv6" | "pr
 
 export interface CheckSettings {
   readonly home: string;
-  /** Null without a settings file, so the defaults are checked. */
+  /** Null if there is no settings file. The defaults are checked then. */
   readonly settings: CheckedSettings | null;
   /** Null when the folder belongs to no coordinator. */
   readonly coordinator: { readonly url: string; readonly route: CoordinatorRoute } | null;
@@ -34,7 +34,7 @@ export interface CheckSettings {
   readonly now: () => Date;
 }
 
-/** Takes some seconds when something does not answer. */
+/** Takes several seconds if a server does not answer. */
 export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
   const { home, coordinator, facts, env, now } = check;
   const { limits, resolvers, ipv6, probeMethods } = check.settings ?? fetchingConfig({});
@@ -57,7 +57,7 @@ export async function checkMachine(check: CheckSettings): Promise<CheckReport> {
 const nobodyToReach = (home: string) =>
   note("coordinator", `not looked for: ${home} belongs to no coordinator yet (join makes it so).`);
 
-/** `wanted` is the setting `ipv6`; `hasRoute` the result of `hasIpv6Route`. */
+/** `wanted` is the setting `ipv6` and `hasRoute` is the result of `hasIpv6Route`. */
 export async function ipv6Finding(
   wanted: boolean | null,
   hasRoute: () => Promise<boolean> = hasIpv6Route,
@@ -77,8 +77,8 @@ export async function ipv6Finding(
   return ok("ipv6", "not used, and there is no route.");
 }
 
-// Checks that the crawler's DNS servers answer honestly, by asking each for a name that does not exist. A server that
-// answers with an address (as some providers and firewalls do) would send the crawler to their pages.
+// Checks that the crawler's DNS servers answer honestly, by asking each for a name that does not exist. Some providers and
+// firewalls answer with an address, which would send the crawler to their own pages.
 
 const maxServers = 4;
 
@@ -86,7 +86,7 @@ const queryTimeoutMs = 2000;
 
 type Answer = { readonly type: "honest" } | { readonly type: "lies" | "silent"; readonly words: string };
 
-/** `servers` are `address:port`; empty uses the system's. */
+/** `servers` are written as `address:port`. If empty, the system's servers are used. */
 export async function resolverFinding(servers: readonly string[]): Promise<Finding> {
   const asked = (servers.length > 0 ? servers : getServers()).slice(0, maxServers);
   if (asked.length === 0) return fix("resolvers", `none is known: ${howToFix}`);
@@ -128,11 +128,11 @@ const keptCheck = z.object({ at: z.iso.datetime(), isUsable: z.boolean() });
 
 const lastCheckFile = (home: string) => join(home, "last-check.json");
 
-/** An unwritable folder is already a finding, so failing to save is ignored. */
+/** A folder that is not writable is already a finding, so a failure to save is ignored. */
 export function keepCheck(home: string, { at, isUsable, findings }: CheckReport): void {
   try {
     const kept = { at: at.toISOString(), isUsable, findings };
-    // Does not follow a link there, because root may be the writer.
+    // Does not follow a link at this path, because the writer may be root.
     rmSync(lastCheckFile(home), { force: true });
     writeFileSync(lastCheckFile(home), `${JSON.stringify(kept, null, 2)}\n`, { flag: "wx" });
   } catch {
@@ -140,7 +140,7 @@ export function keepCheck(home: string, { at, isUsable, findings }: CheckReport)
   }
 }
 
-/** Also returns false when no check was saved. */
+/** Returns false if no check was saved. */
 export function lastCheckFailed(home: string): boolean {
   try {
     return !keptCheck.parse(JSON.parse(readFileSync(lastCheckFile(home), "utf8"))).isUsable;

@@ -21,16 +21,16 @@ const mebibyte = 1024 * 1024;
 /** The peak with 500 open hosts is 253 MB (test/bench/results/crawl.md). */
 const leastMemoryBytes = 300 * mebibyte;
 const comfortableMemoryBytes = 700 * mebibyte;
-/** Twice the connections of 32 default hosts, three times as many waiting ones, and the spool. */
+/** Enough for the connections of 32 hosts (the default) twice over, three times as many waiting ones, and the spool. */
 const leastOpenFiles = 512;
-/** Disk space for releases and paces, besides results and WARC. */
+/** Disk space needed for releases and learned paces, in addition to results and WARC files. */
 const otherDiskBytes = 100 * mebibyte;
 
-/** What the check reads of the machine; tests replace it. */
+/** What is read from the machine. Tests replace it. */
 export interface MachineFacts {
   readonly nodeVersion: string;
   readonly memoryBytes: number;
-  /** Null when the system does not report it. */
+  /** Null if the system does not report it. */
   readonly openFiles: number | null;
   readonly mayPing: () => Promise<boolean>;
 }
@@ -59,7 +59,7 @@ export async function machineFindings(
   ];
 }
 
-/** The requirement equals package.json's engines. */
+/** The required version is the one in `engines` of package.json. */
 function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major > 20 || (major === 20 && minor >= 19)) return ok("node", `Node ${version}.`);
@@ -117,7 +117,7 @@ function diskFinding(home: string, spoolBytes: number): Finding {
   }
 }
 
-/** Returns null when the system does not report it. The folder need not exist yet. */
+/** Returns null if the system does not report the free space. The folder need not exist yet. */
 export function freeDiskBytes(home: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(nearestExisting(home));
@@ -127,7 +127,7 @@ export function freeDiskBytes(home: string): number | null {
   }
 }
 
-/** Only the crawler's user may read its keys. */
+/** Only the crawler's own user may read its keys. */
 function secretFindings(home: string): Finding[] {
   return [membershipFile(home), identityFile(home), signingKeysFile(home)]
     .filter((file) => existsSync(file) && process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0)
@@ -149,7 +149,7 @@ function containerMemoryBytes(): number {
   return bytes > 0 ? bytes : Number.POSITIVE_INFINITY;
 }
 
-/** Reads proc(5), which only Linux has. */
+/** Reads `/proc` (proc(5)), which only Linux has. */
 function openFileLimit(): number | null {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Proposes limits for `join` from a short measurement of the link, by downloading the bundle that the coordinator
- * serves to anybody, and from the system's processors, memory and free disk. Pure except for the measurement.
+ * Proposes limits for `join` from the machine's processors, memory and free disk, and from a short measurement of the link: it
+ * downloads the bundle that the coordinator serves to anybody. Apart from that download, everything here is pure.
  */
 import http from "node:http";
 import https from "node:https";
@@ -20,7 +20,7 @@ const secondsPerDay = 86_400;
 const mostMeasuredMs = 3000;
 const mostMeasuredBytes = 4 * mebibyte;
 
-/** Returns bytes per second, or null when the coordinator serves nothing to measure with. */
+/** Returns bytes per second, or null if the coordinator serves nothing to measure with. */
 export function measureLink(coordinatorUrl: string, route: CoordinatorRoute): Promise<number | null> {
   const url = new URL("/releases/dock.mjs", coordinatorUrl.replace(/^ws/, "http"));
   const { request } = url.protocol === "https:" ? https : http;
@@ -51,18 +51,18 @@ export function measureLink(coordinatorUrl: string, route: CoordinatorRoute): Pr
 }
 
 interface Measured {
-  /** Null when not measured. */
+  /** Null if it was not measured. */
   readonly linkBytesPerSecond: number | null;
   readonly processors: number;
   readonly memoryBytes: number;
-  /** Null when the system does not report it. */
+  /** Null if the system does not report it. */
   readonly freeDiskBytes: number | null;
 }
 
-/** A share of the link that its owner does not notice, and of a day so that a monthly volume lasts. */
+/** `linkShare` is small enough for the link's owner not to notice. `dayShare` makes a monthly volume last. */
 const linkShare = 1 / 4;
 const mostKilobytesPerSecond = 2000;
-/** Assumes 8 Mbit/s without a measurement. */
+/** 8 Mbit/s, assumed when the link was not measured. */
 const usualKilobytesPerSecond = 1000;
 const dayShare = 1 / 8;
 

@@ -1,4 +1,4 @@
-/** `check` lists what this machine and network provide of what a crawler needs. */
+/** `check` lists how well this machine and network meet a crawler's needs. */
 import { existsSync } from "node:fs";
 import type { Finding } from "../check/coordinator-findings.ts";
 import { type CheckReport, type CheckSettings, checkMachine, keepCheck } from "../check/machine-check.ts";

@@ -1,12 +1,12 @@
 /**
- * Handles output that nobody reads any more (`… | head`) for all commands. Node reports it as an error event (EPIPE),
- * which would end the process with a stack trace. Instead the work continues silently to its normal exit code, because
- * closing a pager must not abort a run; incremental lists (fetched) stop. Output that fails for another reason (a full
- * disk) ends the process with one line.
+ * Handles output whose reader has gone (`… | head`) for all commands. Node reports it as an error event (EPIPE), which would
+ * end the process with a stack trace. Closing a pager must not abort a command, so the command continues silently to its
+ * normal exit code, and only listings (`fetched`) stop early. If output fails for another reason, such as a full disk, the
+ * process ends with one line.
  */
 import { writeSync } from "node:fs";
 
-/** Does not use SIGPIPE: listening for it makes Node stop ignoring it, and any broken socket sends it too. */
+/** SIGPIPE is not used, because listening for it makes Node stop ignoring it, and any broken socket raises it too. */
 const reader = new AbortController();
 
 export function outliveReaders(program: string): void {
@@ -25,11 +25,11 @@ export function readerGone(): AbortSignal {
   return reader.signal;
 }
 
-/** Bypasses the stream, which may be the one that failed. */
+/** Bypasses the stream, because the stream may be what failed. */
 function tellLast(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody reads this either.
+    // If standard error has no reader either, nothing more can be done.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `join TOKEN` turns an invitation into a crawler that only needs to be started, with explanations for the
- * administrator. Run again after a crash or failure, it continues where it stopped.
+ * `join TOKEN` turns an invitation into a crawler that only has to be started, and explains each step to the administrator.
+ * After a crash or failure, the same command continues where it stopped.
  */
 
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ import { pinReleaseKeys, releasesFolder } from "../supervisor/release-store.ts";
 import { runningSupervisor } from "../supervisor/supervisor-home.ts";
 import { reportLines } from "./check-command.ts";
 
-/** Limits that can be given when joining, as numbers; `none` removes an optional one. */
+/** Limits that can be given as options of `join`, as numbers. `none` removes an optional limit. */
 type NamedLimits = { readonly [Name in keyof ProposedLimits]?: string };
 
 interface JoinOptions extends NamedLimits {
@@ -65,7 +65,7 @@ export async function joinCommand(context: PartnerContext, options: JoinOptions)
 
 const limitOptions = ["bytesPerDay", "kilobytesPerSecond", "cpuShare", "memoryBytes", "diskBytes"] as const;
 
-/** Throws a ConfigError for an invalid limit, and a UsageError when the folder already has limits. */
+/** Throws a ConfigError if a limit is invalid, and a UsageError if the folder already has limits. */
 function namedLimits(home: string, options: JoinOptions): ProposedLimits {
   const given = limitOptions.flatMap((name) =>
     options[name] === undefined ? [] : [[name, limitIn(options[name])]],
@@ -78,7 +78,7 @@ function namedLimits(home: string, options: JoinOptions): ProposedLimits {
   return Object.fromEntries(Object.keys(named).map((name) => [name, limits[name as keyof CrawlerLimits]]));
 }
 
-/** An invalid number stays text, so that validation names it. */
+/** An invalid number stays text, so that the error message can quote it. */
 function limitIn(text: string): unknown {
   if (text === "none") return null;
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
@@ -100,7 +100,7 @@ async function limitsFor(
   return { ...proposed, ...named };
 }
 
-/** Without a terminal, or with questions turned off, the proposed or given limits apply and are printed. */
+/** Without a terminal, or when questions are turned off, the proposed or given limits are printed and apply. */
 async function agrees(
   context: PartnerContext,
   limits: Required<ProposedLimits> | null,
@@ -127,7 +127,7 @@ async function checkFor(context: PartnerContext, invitation: Invitation): Promis
   return report;
 }
 
-/** Uses the certificate that the invitation pins, since there is no membership yet. */
+/** Uses the certificate pinned by the invitation, since there is no membership yet. */
 function coordinatorOf({ coordinatorUrl: url, certificatePin }: Invitation, settings: FetchingConfig) {
   return { url, route: { ...coordinatorRoute({ ...settings, coordinatorUrl: url }, null), certificatePin } };
 }
@@ -167,7 +167,7 @@ function tellExpired(context: PartnerContext, { expiresAt }: Invitation): Partne
   return partnerExitCodes.usage;
 }
 
-/** Older coordinators without a release key made such invitations. */
+/** Only older coordinators, which had no release key, issued such invitations. */
 function tellUnpinned(context: PartnerContext): PartnerExitCode {
   const why = "no release could ever be believed here, and nothing would run";
   context.complain(
@@ -230,19 +230,19 @@ function tell({ json, print }: PartnerContext, line: string): void {
   if (!json) print(line);
 }
 
-// Makes this machine a crawler of the coordinator that invited it. After each step the same command continues from there
-// when it is run again:
+// Makes this machine a crawler of the coordinator that invited it. When the command is run again after any of these steps, it
+// continues from there:
 //
 //   nothing → folder → identity → settings → pinned keys → membership with the invitation's secret → membership with a key
 
 const sessionMs = 60_000;
 
-/** Where a join starts. `joined` means that the folder already has a key of this coordinator. */
+/** The step at which a join starts. `joined` means that the folder already has a key of this coordinator. */
 type JoinStart = "anew" | "goes-on" | "again" | "joined";
 
 /**
- * Throws a UsageError when the folder belongs to another crawler or coordinator, or when a crawler runs from it.
- * `again` replaces an existing key and identity.
+ * Throws a UsageError if the folder belongs to another crawler or coordinator, or if a crawler is running from it. `again`
+ * replaces an existing key and identity.
  */
 function joinStart(home: string, invitation: Invitation, again: boolean): JoinStart {
   const membership = readMembership(home);
@@ -260,7 +260,7 @@ function joinStart(home: string, invitation: Invitation, again: boolean): JoinSt
   throw new UsageError(`the crawler of ${home} runs, as process ${running}: stop it first`);
 }
 
-/** Writes everything that the session needs. `neededProxy` goes into a new settings file. */
+/** Writes everything that the session with the coordinator needs. `neededProxy` is saved only in a new settings file. */
 function prepareHome(
   home: string,
   invitation: Invitation,
@@ -289,7 +289,7 @@ function prepareHome(
   writeMembership(home, membership);
 }
 
-/** Exchanges the invitation for a key. When it is refused, a folder that joins again keeps its old identity. */
+/** Exchanges the invitation for a key. If the coordinator refuses, a folder that joins again keeps its old identity. */
 async function completeJoin(home: string, log: CrawlerLog): Promise<SessionOutcome> {
   const membership = readMembership(home);
   if (membership === null) throw new UsageError(`${home} has no membership to complete`);
@@ -300,19 +300,19 @@ async function completeJoin(home: string, log: CrawlerLog): Promise<SessionOutco
   return outcome;
 }
 
-/** Only the owner may read the file, because a proxy may have a password. */
+/** Only the owner may read the file, because it may contain a proxy's password. */
 function writeSettings(home: string, values: Values): void {
   const given = Object.entries(values).filter(([, value]) => value !== null);
   const text = settingsTemplate(Object.fromEntries(given));
   writeFileSync(settingsFile(home), text, { mode: 0o600, flush: true });
 }
 
-// A folder that joins again gets a new identity. Identity, membership and releases are set aside until the coordinator
-// has issued the new key, and restored if it refuses. After a crash at any point the next join can continue.
+// Gives a folder that joins again a new identity. Its identity, membership and releases are set aside until the coordinator
+// has issued the new key, and restored if the coordinator refuses. The next join can continue after a crash at any point.
 
 /**
- * The order matters: a membership without an identity is detected and the move completed. The supervisor's trust
- * belongs to the membership, since a new invitation may pin other keys.
+ * The order matters: if a crash leaves a membership without an identity, the next run detects that and completes the move. The
+ * trusted release keys belong to the membership, since a new invitation may pin other keys.
  */
 const files = [membershipFile, identityFile, releasesFolder];
 
@@ -324,7 +324,7 @@ function setAside(home: string): void {
   }
 }
 
-/** A crash happened between setting aside and the new membership. */
+/** True if a crash happened after the old files were set aside and before the new membership was written. */
 function isBeingSetAside(home: string): boolean {
   return existsSync(aside(membershipFile(home))) && !existsSync(membershipFile(home));
 }
@@ -342,11 +342,11 @@ function forgetBefore(home: string): void {
   for (const file of files) rmSync(aside(file(home)), { recursive: true, force: true });
 }
 
-// Writes a settings file for the administrator: given values are active, all others are commented out for editing.
+// Writes a settings file for the administrator, in which given values are active and all others are commented out.
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** `values` are nested like the settings of `crawlerConfig`; `readSettingsFile` can read the result. */
+/** `values` are nested like the settings of `crawlerConfig`. `readSettingsFile` can read the result. */
 export function settingsTemplate(values: Values): string {
   let table: readonly string[] = [];
   const lines = settingsText.split("\n").map((line) => {
@@ -362,7 +362,7 @@ export function settingsTemplate(values: Values): string {
   return withOthers(lines, values).join("\n");
 }
 
-/** After the introduction, adds what an unjoined crawler also needs: coordinator, name, key and folder. */
+/** Adds, after the introduction, what only a crawler without a membership needs: coordinator, name, key and folder. */
 function withOthers(lines: readonly string[], values: Values): readonly string[] {
   const known = new Set(settingTables.flatMap(({ path, names }) => path[0] ?? names));
   const others = Object.entries(values).filter(([name, value]) => !known.has(name) && value != null);

@@ -1,7 +1,7 @@
 /**
- * Root acts in another user's folder only as that user. Whoever controls a crawler can write links, forged locks and
- * settings into its folder. So a child with the owner's user and group, without environment and terminal, leaves and
- * empties the folder; root only removes the empty folder.
+ * Root works in another user's folder only as that user, because whoever controls a crawler can put links, forged locks and
+ * settings into its folder. A child process with the owner's user and group, and without environment or terminal, leaves and
+ * empties the folder. Root only removes the empty folder.
  */
 
 import { spawn } from "node:child_process";
@@ -25,7 +25,7 @@ interface FolderOwner {
   readonly gid: number;
 }
 
-/** Returns null when this process is not root's, or the folder belongs to root. */
+/** Returns null if this process is not root, or if the folder belongs to root. */
 export function otherOwner(home: string): FolderOwner | null {
   const { uid, gid } = statSync(home);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
@@ -44,12 +44,12 @@ export async function leaveAsOwner(
   return data ?? failed(`as user ${owner.uid}: ${printable(errors) || "it gave no answer"}`);
 }
 
-/** Removes what the owner may remove; links are removed, never followed. */
+/** Removes what the owner may remove. Links are removed, never followed. */
 export async function emptyAsOwner(home: string, owner: FolderOwner): Promise<void> {
   await runAsOwner({ home, owner, args: ["-e", emptying] });
 }
 
-/** Node runs this in the folder. `marks` are removed last, so an interrupted command still recognises the folder. */
+/** Node runs this program in the folder. `marks` are removed last, so that an interrupted command still recognises the folder. */
 const emptying = `const { readdirSync, rmSync } = require("node:fs");
 const marks = ${JSON.stringify(marks)};
 for (const name of readdirSync(".").filter((one) => !marks.includes(one))) {
@@ -64,11 +64,11 @@ const mostOutput = 64 * 1024;
 const reason = z.string().max(2000).transform(printable);
 
 const leaveOutcome = z.union([
-  /** `never-joined` means that no coordinator knows this folder. */
+  /** `never-joined` means that the folder belongs to no coordinator. */
   z.object({ type: z.enum(["left", "never-joined"]) }),
   /**
-   * `refused`: the coordinator no longer accepts this crawler, so no goodbye is needed. `still-runs`: a crawler uses
-   * this folder and could not be stopped.
+   * `refused`: the coordinator no longer accepts this crawler, so no goodbye is needed. `still-runs`: a crawler is using this
+   * folder and could not be stopped.
    */
   z.object({ type: z.enum(["refused", "failed", "still-runs"]), reason }),
 ]);
@@ -76,8 +76,8 @@ const leaveOutcome = z.union([
 type LeaveOutcome = z.infer<typeof leaveOutcome>;
 
 /**
- * A systemd unit's folder is below one that only root may enter (/var/lib/private), so the child starts in it before it
- * changes to the owner.
+ * The folder of a systemd unit is below one that only root may enter (/var/lib/private). The child therefore starts inside the
+ * folder, before it changes to the owner.
  */
 const homeOfChild = (home: string) => (process.platform === "linux" ? "/proc/self/cwd" : home);
 
@@ -106,7 +106,7 @@ function runAsOwner({ home, owner, args }: OwnersWork): Promise<{ output: string
   });
 }
 
-/** Removes control characters, because the folder's owner may have written the text to root's terminal. */
+/** Removes control characters, because the folder's owner may have written this text, and root's terminal displays it. */
 function printable(text: string): string {
   return text
     .replace(/\p{C}+/gu, " ")
@@ -116,9 +116,9 @@ function printable(text: string): string {
 
 const failed = (why: string): LeaveOutcome => ({ type: "failed", reason: why });
 
-// Leaves for good: the coordinator learns that this crawler will not return and reassigns its subnets at once. A
-// running crawler does so when it ends; otherwise one is started that takes no work, ships waiting results and says
-// goodbye.
+// Leaves for good: the coordinator learns that this crawler will not return, and reassigns its subnets at once. A running
+// crawler says so itself when it ends. If none is running, one is started that takes no work, sends the waiting results and
+// says goodbye.
 
 interface LeaveTimes {
   readonly endMs: number;
@@ -165,7 +165,7 @@ async function endForGood(home: string, processId: number, { endMs }: LeaveTimes
   };
 }
 
-/** A process mark may be forged or stale, which /proc reveals where available. */
+/** The file that names the process may be forged or stale. Where /proc exists, it reveals that. */
 function isAnothers(processId: number, home: string): boolean {
   const stats = statSync(`/proc/${processId}`, { throwIfNoEntry: false });
   return stats !== undefined && stats.uid !== statSync(home).uid;
@@ -193,7 +193,7 @@ async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<Lea
   return refused === null ? { type: "left" } : { type: "refused", reason: refused };
 }
 
-/** A host that allows no pages receives no work. */
+/** A crawler whose limit is no pages at all is given no work. */
 function withoutWork(config: CrawlerConfig): CrawlerConfig {
   return { ...config, limits: { ...config.limits, pagesPerDay: 0 } };
 }
@@ -207,7 +207,7 @@ async function within(ms: number, holds: () => boolean): Promise<boolean> {
   return true;
 }
 
-// `leave` ends this crawler for good so that others get its subnets; its folder stays.
+// `leave` ends this crawler for good, so that others get its subnets. Its folder stays.
 
 export async function leaveCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, json, print } = context;

@@ -1,4 +1,4 @@
-/** `log` prints the last log lines of the crawler and its supervisor as text. */
+/** `log` prints the latest log lines of the crawler and its supervisor as text. */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,8 +29,8 @@ export async function logCommand(
 }
 
 /**
- * Returns the oldest first. The supervisor starts a new file at 4 MiB (run-supervisor.ts), so the previous file
- * supplies missing lines.
+ * Returns the oldest line first. The supervisor starts a new file at 4 MiB (run-supervisor.ts), so missing lines come from the
+ * previous file.
  */
 function lastLines(home: string, count: number): string[] {
   const files = ["crawler.1.log", "crawler.log"].map((name) => join(home, "log", name)).filter(existsSync);
@@ -41,7 +41,7 @@ function lastLines(home: string, count: number): string[] {
     .slice(-count);
 }
 
-/** Example: `2026-11-22 12:40:11 warn: what happened host=example.org`. A line that is not JSON stays as it is. */
+/** Example: `2026-11-22 12:40:11 warn: what happened host=example.org`. A line that is not JSON is left unchanged. */
 export function readable(line: string): string {
   const { time, level, msg, name: _name, ...fields } = fieldsOf(line);
   if (typeof time !== "string" || typeof msg !== "string") return plain(line);
@@ -57,7 +57,7 @@ function fieldsOf(line: string): Record<string, unknown> {
 
 const plain = (text: string) => plainWords(text).slice(0, 2000);
 
-// `fetched` lists this crawler's requests and their times from the list in its folder, to answer a complaint.
+// `fetched` lists the requests that this crawler made, from the record in its folder, so that a complaint can be answered.
 
 interface FetchedOptions {
   readonly since: string;
@@ -98,7 +98,7 @@ function contactWords({ at, status, how, url, address, failure }: Contact): stri
 }
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** Requires a time zone with a time of day, which would otherwise depend on the machine. */
+/** A time of day must have a time zone, because its meaning would otherwise depend on the machine. */
 const instantForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function instantOf(option: string, text: string, now: Date): Date {
@@ -107,7 +107,7 @@ function instantOf(option: string, text: string, now: Date): Date {
     count !== ""
       ? new Date(now.getTime() - Number(count) * units[unit as keyof typeof units])
       : new Date(instantForm.test(text) ? text : Number.NaN);
-  // V8 reads 30 February as a day in March.
+  // V8 accepts 30 February as a day in March, so the day is compared with the text.
   const isDay = count !== "" || new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
   if (isDay && !Number.isNaN(at.getTime()) && at.getUTCFullYear() >= 1970) return at;
   throw new UsageError(

@@ -1,4 +1,4 @@
-/** The partners' program `nearcrawl-crawler.mjs`, one of the few files that read the environment and the arguments. */
+/** The partners' program `nearcrawl-crawler.mjs`. Like few other files, it reads the environment and the arguments. */
 import { outliveReaders } from "./closed-output.ts";
 import { partnerSurroundings } from "./partner-commands.ts";
 import { runPartnerProgram } from "./partner-program.ts";

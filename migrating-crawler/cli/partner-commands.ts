@@ -1,9 +1,9 @@
 /**
- * Defines the commands of a partner's administrator for both programs: `nearcrawl-crawler.mjs` and `nearcrawl crawler`.
- * This file has only their names, options and texts.
+ * Defines the commands for a partner's administrator, for both programs: `nearcrawl-crawler.mjs` and `nearcrawl crawler`. This
+ * file has only their names, options and texts.
  *
- * Exit codes: 0 done; 1 failed (network, coordinator, disk); 2 invalid usage, settings or files; 3 not found; 4 refused
- * by the coordinator; 130 interrupted.
+ * Exit codes: 0 done, 1 failed (network, coordinator, disk), 2 invalid usage, settings or files, 3 not found, 4 refused by the
+ * coordinator, 130 interrupted.
  */
 
 import { homedir } from "node:os";
@@ -12,9 +12,9 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import type { PartnerContext, PartnerEnvironment, PartnerExitCode } from "../core/partner-context.ts";
 
-/** What the two programs provide; only they read the environment. */
+/** What each of the two programs provides. Only the programs themselves read the environment. */
 export interface PartnerSurroundings extends Omit<PartnerContext, "home" | "json"> {
-  /** The folder when neither --home nor the environment names one. */
+  /** The folder to use when neither `--home` nor the environment names one. */
   readonly defaultHome: string;
   readonly setExitCode: (code: PartnerExitCode) => void;
 }
@@ -32,8 +32,8 @@ function partnerContext(surroundings: PartnerSurroundings, options: PartnerOptio
 }
 
 /**
- * Adds the commands to a program (`nearcrawl-crawler.mjs`) or command (`nearcrawl crawler`). Each command's code is
- * loaded on demand, so a small command does not load the crawler's packages.
+ * Adds the commands to `nearcrawl-crawler.mjs` or to `nearcrawl crawler`. The code of each command is loaded on demand, so
+ * that a small command does not load all of the crawler's packages.
  */
 export function addPartnerCommands(parent: Command, surroundings: PartnerSurroundings): void {
   for (const { name, description, argument, options, after, load } of partnerCommands) {
@@ -191,9 +191,9 @@ const partnerCommands: readonly PartnerCommand[] = [
   },
 ];
 
-// Provides the partner's commands with a process's surroundings, with or without a terminal.
+// Gives the commands access to the process: its terminal, if there is one, its output and its environment.
 
-/** `program` is what people type to start this program, `self` what Node needs to start it. */
+/** `program` is what people type to start this program. `self` is what Node needs to start it. */
 export function partnerSurroundings(given: {
   readonly env: PartnerEnvironment;
   readonly program: string;
@@ -212,7 +212,7 @@ export function partnerSurroundings(given: {
   };
 }
 
-/** Root gets the folder of a system service. Its parent exists, so nothing else must be created or removed. */
+/** Root gets the folder of a system service, because its parent folder exists and nothing else must be created or removed. */
 function defaultPartnerHome(): string {
   return process.getuid?.() === 0 ? "/var/lib/nearcrawl-crawler" : join(homedir(), ".nearcrawl-crawler");
 }

@@ -1,6 +1,4 @@
-/**
- * Runs the partner's commands as a separate program, `nearcrawl-crawler.mjs`. Errors become a line and an exit code.
- */
+/** Runs the commands as a separate program, `nearcrawl-crawler.mjs`, and turns an error into one line and an exit code. */
 import { Command, CommanderError } from "commander";
 import { ConfigError, NearcrawlError, UsageError } from "#core/errors";
 import { softwareVersion } from "#protocol/software-version";
@@ -38,7 +36,7 @@ function overrideExit(command: Command): void {
   command.commands.forEach(overrideExit);
 }
 
-/** `words` is null when commander has already printed them. */
+/** `words` is null if commander has already printed the message. */
 function failureOf(error: unknown): { readonly code: PartnerExitCode; readonly words: string | null } {
   const { done, usage, failed } = partnerExitCodes;
   if (error instanceof CommanderError) return { code: error.exitCode === 0 ? done : usage, words: null };

@@ -1,4 +1,4 @@
-/** `run` runs the crawler of a joined folder under its supervisor until it is asked to stop. */
+/** `run` runs the crawler of a joined folder, under its supervisor, until it is asked to stop. */
 import { basename } from "node:path";
 import { ConfigError, UsageError } from "#core/errors";
 import { checkMachine, keepCheck, lastCheckFailed } from "../check/machine-check.ts";
@@ -10,7 +10,7 @@ import { checkedHome } from "./check-command.ts";
 
 export async function runCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home, env, print, complain, program } = context;
-  // Only the crawler's user may read what it writes.
+  // Only the crawler's own user may read the files it writes.
   process.umask(0o077);
   try {
     void recheckAfterFailure(context, lineLog(print, "json", basename(home)));
@@ -23,7 +23,7 @@ export async function runCommand(context: PartnerContext): Promise<PartnerExitCo
   }
 }
 
-// After a failed check, each start repeats the check and logs what remains.
+// If the last check failed, repeats it on each start and logs what is still wrong.
 
 /** Never rejects, because a failed check must not prevent the crawler from running. */
 export async function recheckAfterFailure(

@@ -1,6 +1,6 @@
 /**
- * `pause`, `resume` and `drain` ask the running crawler over its control socket. A pause and its end also work without
- * one, through a file that the next crawler reads.
+ * `pause`, `resume` and `drain` ask the running crawler over its control socket. `pause` and `resume` also work while no
+ * crawler is running, through a file that the next one reads.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -43,7 +43,7 @@ export async function pauseCommand(
   return tell(context, { paused: true, isRunning }, `Paused: ${now}, until ${program} resume.`);
 }
 
-/** Also ends a drain unless the crawler has already left. */
+/** Also ends a drain, unless the crawler has already left. */
 export async function resumeCommand(context: PartnerContext): Promise<PartnerExitCode> {
   const { home } = context;
   const isRunning = (await post(context, "/resume")) !== null;
@@ -64,11 +64,11 @@ function inFolder(home: string, work: () => void): void {
   }
 }
 
-// The crawler finishes its work and leaves; the command follows until it is gone.
+// The crawler finishes its work and leaves. The command waits and reports progress until the crawler has gone.
 
 const defaultLookMs = 1000;
 
-/** The fields of the report that matter here; later releases may have more. */
+/** The fields of the report that are used here. Later releases may add more. */
 const progress = z.object({ state: z.string().max(40), words: z.string().max(2000) });
 
 export async function drainCommand(
@@ -90,7 +90,7 @@ export async function drainCommand(
     return drained("draining", `It goes on by itself; ${program} status shows how far it is.`);
   for (let last = ""; ; await delay(lookMs)) {
     const answer = await askCrawler(home, { method: "GET", path: "/status.json" });
-    // Without an answer the crawler is gone, or its supervisor is ending.
+    // If there is no answer, either the crawler has gone or its supervisor is ending.
     const now = answer === null ? null : progress.parse(JSON.parse(answer));
     if (now === null && runningSupervisor(home) === null && spoolHolder(home) === null)
       return drained(
@@ -112,7 +112,7 @@ const whatItDoes = (program: string) => [
   `Ctrl-C ends this view alone. To take it back: ${program} resume`,
 ];
 
-// `status` shows how this machine's crawler is doing, as reported by the running crawler or else by its files.
+// `status` shows how this machine's crawler is doing, from the running crawler if there is one, or else from its files.
 
 export async function statusCommand(context: PartnerContext): Promise<PartnerExitCode> {
   checkCrawlerHome(context.home);
@@ -130,7 +130,7 @@ async function printJson({ home, program, now, print }: PartnerContext): Promise
   return answer === null ? partnerExitCodes.notFound : partnerExitCodes.done;
 }
 
-/** The running crawler formats its own report, because its release may know more than this program. */
+/** The running crawler formats its own report, because its release may report more than this program knows. */
 async function textOf({ home, program, now }: PartnerContext) {
   const answer = await askCrawler(home, { method: "GET", path: "/status.txt" });
   const lines =

@@ -1,6 +1,6 @@
 /**
- * `uninstall` leaves, stops the crawler and removes its folder. It only touches a crawler's folder and lists what
- * others put elsewhere.
+ * `uninstall` leaves, stops the crawler and removes its folder. It changes nothing else, but lists the files that other
+ * programs installed elsewhere.
  */
 import {
   existsSync,
@@ -19,7 +19,7 @@ import { folderKind, homeSettings, marks } from "../membership/home-folder.ts";
 import { emptyAsOwner, leaveAsOwner, leaveWords, otherOwner } from "./leave-command.ts";
 
 interface UninstallOptions {
-  /** Asks no questions and continues when the coordinator is unreachable. */
+  /** Ask no questions, and continue when the coordinator is unreachable. */
   readonly yes?: boolean;
 }
 
@@ -118,7 +118,7 @@ function unitNames(home: string): boolean {
   }
 }
 
-/** Returns false when the folder contains something that its owner may not remove. */
+/** Returns false if the folder contains something that its owner may not remove. */
 async function removeHome({ complain }: PartnerContext, home: string): Promise<boolean> {
   const owner = otherOwner(home);
   if (owner === null) empty(home);
@@ -127,7 +127,7 @@ async function removeHome({ complain }: PartnerContext, home: string): Promise<b
     rmdirSync(home);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A container's volume exists as long as the container.
+    // The folder is a container's volume, which exists as long as the container.
     if (code === "EBUSY") return true;
     if (code !== "ENOTEMPTY" || owner === null) throw error;
     const left = readdirSync(home).flatMap((name) => (marks.includes(name) ? [] : [JSON.stringify(name)]));
@@ -139,7 +139,7 @@ async function removeHome({ complain }: PartnerContext, home: string): Promise<b
   return true;
 }
 
-/** Removes the marks of a crawler's folder last, so an interrupted command still recognises it. */
+/** Removes the files that mark a crawler's folder last, so that an interrupted command still recognises it. */
 function empty(home: string): void {
   const names = readdirSync(home);
   const last = (name: string) => marks.includes(name);

@@ -4,21 +4,21 @@ import { resolve } from "node:path";
 import { UsageError } from "#core/errors";
 import { type PartnerContext, type PartnerExitCode, partnerExitCodes } from "../core/partner-context.ts";
 
-/** `program` defaults to the file of the running program, if it is the one-file program. */
+/** `program` defaults to the running program's own file, if that is the one-file program. */
 export async function unitCommand(
   context: PartnerContext,
   { program, user = false }: { readonly program?: string; readonly user?: boolean },
 ): Promise<PartnerExitCode> {
   const file = program ?? /\S+\.mjs$/.exec(context.program)?.[0] ?? usualPaths.program;
-  // A link into a personal folder fails where that folder is hidden.
+  // A unit that hides personal folders cannot follow a link into one, so the path is resolved.
   const paths = { node: process.execPath, program: existsSync(file) ? realpathSync(file) : resolve(file) };
   const unit = user ? userUnit({ ...paths, home: resolve(context.home) }) : systemdUnit(paths);
   context.print(unit.trimEnd());
   return partnerExitCodes.done;
 }
 
-// Fills this machine's paths into the crawler's systemd unit; `ops/systemd/nearcrawl-crawler.service` is the same text
-// with the usual paths. systemd creates the user while the service runs (DynamicUser), who owns only the folder below
+// Fills this machine's paths into the crawler's systemd unit. `ops/systemd/nearcrawl-crawler.service` is the same text with
+// the usual paths. With DynamicUser, systemd creates a user while the service runs, and that user owns only the folder below
 // /var/lib.
 
 interface UnitPaths {
@@ -38,7 +38,7 @@ export function checkUnitPaths(...paths: readonly string[]): void {
   }
 }
 
-/** A unit has private temporary folders, and the machine's are cleared. */
+/** A temporary folder will not do: a unit has its own, and the machine's are cleared. */
 function checkIsLasting(program: string): void {
   if (!/^\/(tmp|var\/tmp|dev\/shm)\//.test(program)) return;
   const advice = `move it, to ${usualPaths.program} for example`;
@@ -51,8 +51,8 @@ interface SeenPaths {
 }
 
 /**
- * Lets a unit see nothing of personal folders (/home, /root, /run/user) except these paths, each in an otherwise empty
- * folder that any user may enter. `ProtectHome=yes` would hide the program itself (203/EXEC).
+ * Hides personal folders (/home, /root, /run/user) from a unit, except these paths, each of which appears in an otherwise
+ * empty folder that any user may enter. `ProtectHome=yes` would hide the program itself (203/EXEC).
  */
 export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly string[] {
   const inHomes = (paths: readonly string[]) => [
@@ -67,7 +67,7 @@ export function homeProtection({ readOnly, writable = [] }: SeenPaths): readonly
   ];
 }
 
-/** Homebrew's programs need libraries from their whole folder, which is not personal. */
+/** Homebrew's programs need libraries from all over its folder, which is not personal. */
 const withItsLibraries = (path: string) => /^\/home\/linuxbrew\/\.linuxbrew(?=\/)/.exec(path)?.[0] ?? path;
 
 export function systemdUnit(paths: UnitPaths): string {
@@ -75,7 +75,7 @@ export function systemdUnit(paths: UnitPaths): string {
   checkUnitPaths(node, program);
   for (const path of [node, program]) checkIsLasting(path);
   const home = homeProtection({ readOnly: [node, program] });
-  // DynamicUser alone makes personal folders read-only, and inaccessible ones stay so.
+  // DynamicUser alone makes personal folders read-only and does not open those that are inaccessible.
   const joining = home.length === 1 ? "" : `${home.map((line) => `-p "${line}"`).join(" ")} `;
   return unit
     .replaceAll("{joining}", joining)
@@ -84,7 +84,7 @@ export function systemdUnit(paths: UnitPaths): string {
     .replaceAll("{program}", program);
 }
 
-/** Makes a unit for an ordinary user's systemd, which cannot isolate the crawler as the system's can. */
+/** Makes a unit for an ordinary user's systemd, which isolates the crawler less than the system's can. */
 function userUnit({ node, program, home }: UnitPaths & { readonly home: string }): string {
   checkUnitPaths(node, program, home);
   checkIsLasting(program);

@@ -1,6 +1,6 @@
 /**
- * Describes why a connection or request failed: a stable code, who is to blame, and a message. `net` and `fetch` throw
- * it and turn it into a recorded outcome at their boundary.
+ * Describes why a connection or request failed: a stable code, the party to blame, and a message. `net` and `fetch` throw this
+ * error and turn it into a recorded outcome at their boundary.
  */
 import { type Challenge, challengeWords } from "#protocol/bot-gate";
 import type { FetchOutcome } from "#protocol/result";
@@ -11,11 +11,11 @@ const blameOf = {
   "dns-no-such-name": "target",
   "dns-no-answer": "network",
   "refused-address": "target",
-  /** A 5xx or 429 answer to robots.txt forbids everything for the time being (RFC 9309). */
+  /** A 5xx or 429 answer to robots.txt forbids every URL for the time being (RFC 9309). */
   "robots-closed": "target",
   /** A bot gate answered the request for the page or for robots.txt. */
   challenged: "target",
-  /** The partner's deny-list contains the target; another crawler may fetch it. */
+  /** The target is on the partner's deny-list. Another crawler may fetch it. */
   "not-allowed": "crawler",
   "connect-refused": "target",
   "connect-unreachable": "network",
@@ -34,11 +34,11 @@ const blameOf = {
   "bad-redirect": "target",
   "redirect-loop": "target",
   "too-many-redirects": "target",
-  /** The software is to blame whenever it cannot extract a page in time, whatever the page is. */
+  /** If a page cannot be extracted in time, the software is to blame, whatever the page. */
   "extraction-failed": "us",
   "extraction-timeout": "us",
   stopped: "crawler",
-  /** A limit of the crawler's host stopped the request; the target may be asked later. */
+  /** A limit of the crawler's host stopped the request. The target may be asked later. */
   "held-back": "crawler",
   internal: "us",
 } as const satisfies Readonly<Record<string, Blame>>;
@@ -68,7 +68,7 @@ export class Failure extends Error {
 export const challenged = (challenge: Challenge): Failure =>
   new Failure("challenged", challengeWords(challenge), { challenge });
 
-/** Maps socket and TLS errors by their code; an unknown error counts as the software's own fault. */
+/** Maps socket and TLS errors by their code. An unknown error counts as a fault of this software. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = describe(error);

@@ -1,10 +1,10 @@
 /**
- * Computes days, months and hours in the time zone of the crawler's host. Daylight saving gives it days of 23 and 25
- * hours. The zone rules come from Node's ICU.
+ * Computes days, months and hours in the time zone of the crawler's host, where days can have 23 or 25 hours because of
+ * daylight saving. Node's ICU has the time zone rules.
  */
 
 interface LocalMoment {
-  /** The form `2026-11-22` makes string order equal date order. */
+  /** Written like `2026-11-22`, so that string order equals date order. */
   readonly day: string;
   readonly weekday: number;
   readonly minute: number;
@@ -66,7 +66,7 @@ export class LocalTime {
     return this.#change(time, 32 * dayMs, ({ day }) => day.slice(0, 7));
   }
 
-  /** Returns when daylight saving starts or ends between two times, or null when it does not. */
+  /** Returns when daylight saving starts or ends between two times, or null if it does neither. */
   clockChange(from: Date, until: Date): Date | null {
     const offset = ({ day, minute }: LocalMoment, at: number) =>
       String(new Date(`${day}T00:00:00Z`).getTime() / minuteMs + minute - at);
@@ -97,7 +97,7 @@ export class LocalTime {
   }
 }
 
-// Milliseconds on the scale of `Date.now()` at process start that advance evenly when the machine's clock changes.
-// Waits for hosts, addresses and leases use them, so a clock that is briefly a day ahead blocks no host for a day.
+// Milliseconds on the scale of `Date.now()` at process start, which advance evenly even when the machine's clock is changed.
+// Waits for hosts, addresses and leases use them, so that a clock that is briefly a day ahead blocks no host for a day.
 
 export const steadyNowMs = (): number => Math.round(performance.timeOrigin + performance.now());

@@ -1,4 +1,4 @@
-/** The log interface of the crawler, which pino also fits: a fixed message, with values in fields. */
+/** The log interface of the crawler, which pino also implements: a fixed message, with the values in fields. */
 export interface CrawlerLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -8,7 +8,7 @@ export interface CrawlerLog {
 
 export const quietLog: CrawlerLog = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Keeps the crawl running when the log cannot be written (full disk, closed reader); only log lines are lost. */
+/** Keeps the crawl running when the log cannot be written (full disk, closed reader), at the cost of the log lines. */
 export function outliveLog(streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams) stream.removeAllListeners("error").on("error", () => {});
 }

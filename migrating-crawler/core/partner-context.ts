@@ -16,12 +16,12 @@ export interface PartnerContext {
   readonly json: boolean;
   readonly print: (line: string) => void;
   readonly complain: (line: string) => void;
-  /** Asks the person at the terminal; null when there is no terminal. */
+  /** Asks the person at the terminal. Null if there is no terminal. */
   readonly ask: ((question: string) => Promise<boolean>) | null;
   readonly env: PartnerEnvironment;
   readonly now: () => Date;
   readonly program: string;
-  /** The arguments with which Node starts this program; absent when it cannot be started again. */
+  /** The arguments with which Node starts this program. Absent if it cannot be started again. */
   readonly self?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Writes the small private files in a crawler's home. Only their owner can read them, they are on disk before they
- * count (O_SYNC, and fsync of the folder), and a rename puts them in place, so no crash leaves a partial file.
+ * Writes the small private files in a crawler's home. Only their owner can read them. They are flushed to disk (O_SYNC, and
+ * fsync of the folder) and then renamed into place, so that no crash leaves a partial file.
  */
 
 import {
@@ -19,10 +19,10 @@ import { dirname } from "node:path";
 import type { z } from "zod";
 import { ConfigError } from "#core/errors";
 
-/** A longer file is not one that this program wrote. */
+/** This program never writes a longer file, so a longer one is rejected. */
 const maxFileBytes = 64 * 1024;
 
-/** Returns null when the file is missing. Throws a ConfigError that says what to do when its content is invalid. */
+/** Returns null if the file is missing. If its content is invalid, throws a ConfigError that says what to do. */
 export function readPrivateJson<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
@@ -42,7 +42,7 @@ export function writePrivateJson(path: string, value: unknown): void {
   syncFolder(path);
 }
 
-/** Returns false and changes nothing when the file already exists. */
+/** Returns false, and changes nothing, if the file already exists. */
 export function createPrivateJson(path: string, value: unknown): boolean {
   const draft = writeDraft(path, value);
   try {
@@ -70,8 +70,8 @@ function writeDraft(path: string, value: unknown): string {
 }
 
 /**
- * The rename is durable only after the folder is flushed; in the supervisor's sandbox the system flushes it within
- * seconds.
+ * The rename is durable only once the folder is flushed. In the supervisor's sandbox, where fsync is forbidden, the system
+ * flushes the folder within seconds.
  */
 function syncFolder(path: string): void {
   if (!maySync) return;
@@ -107,14 +107,14 @@ function jsonOf(text: string, path: string, ifDamaged: string): unknown {
 const damaged = (path: string, fault: string, ifDamaged: string) =>
   new ConfigError([`${path}: ${fault}. It is left as it is. ${ifDamaged}`]);
 
-// Writes data that must be on disk before it counts. Node's permission model denies fsync, fdatasync and fchmod (since
-// the releases of January 2026), so files are opened with O_SYNC (POSIX open), which makes each write return only when
-// the disk has the data.
+// Writes data that must be on disk before the caller continues. Node's permission model denies fsync, fdatasync and fchmod
+// (since the releases of January 2026). Files are therefore opened with O_SYNC (POSIX open), with which each write returns
+// only when the data is on disk.
 
 export const flushedWrite: number =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_SYNC;
 
-/** Node defines `process.permission` only when the permission model is active, which forbids fsync. */
+/** Node defines `process.permission` only while the permission model is active, which forbids fsync. */
 export const maySync: boolean = !("permission" in process);
 
 export function writeFlushed(path: string, text: string): void {

@@ -1,10 +1,10 @@
 /**
  * The supervisor's state about releases and its transitions, as pure functions. Only the result of a whole transition is
- * saved, so a supervisor that is killed at any time continues from before or after a transition.
+ * saved, so that a supervisor killed at any time continues from before or after a transition.
  *
- *   current ≠ good: the current release is being watched; it becomes good, or the good one becomes current again
- *   current = good: it runs well; `previous` is the good one before it
- *   current = null: there is none yet, or it was revoked; the supervisor looks for one
+ *   current ≠ good: the current release is being watched, until it becomes good or the good one becomes current again
+ *   current = good: the release runs well, and `previous` is the good one before it
+ *   current = null: there is no release yet, or it was revoked, and the supervisor looks for one
  */
 import { z } from "zod";
 import { digest, words } from "#protocol/fields";
@@ -14,9 +14,9 @@ import { maxBundleBytes } from "#protocol/release";
 import type { Role } from "#protocol/release-envelope";
 import { lastEnd, maxReleaseReports, type ReleaseReport, releaseReport } from "./supervisor-messages.ts";
 
-/** The oldest rejected digests are forgotten, which is harmless because manifest numbers only rise. */
+/** When the list is full, the oldest rejected digests are forgotten. That is harmless, because manifest numbers only rise. */
 const mostBad = 50;
-/** Remembers the newest release of this many keys: those of a role and some that were retired. */
+/** The newest release is remembered for at most this many keys: those of a role and some retired ones. */
 const mostSeen = 24;
 
 const keptRelease = z.object({
@@ -32,10 +32,10 @@ export const releaseState = z.object({
   good: keptRelease.nullable(),
   previous: keptRelease.nullable(),
   watchedStarts: z.int().min(0),
-  /** The number of those runs that ended through the release's own fault. */
+  /** How many of those runs ended because of a fault of the release. */
   watchedFaults: z.int().min(0).default(0),
   welcomed: z.boolean().default(false),
-  /** The newest release that each key has signed, whether or not it was taken. A key's next release must be newer. */
+  /** The newest release that each key has signed, whether or not it was installed. A key's next release must be newer. */
   seen: z
     .array(z.object({ key: publicKey, sequence: z.int().min(1) }))
     .max(mostSeen)
@@ -44,7 +44,7 @@ export const releaseState = z.object({
     .array(
       z.object({
         ...{ digest, version: releaseVersion, reason: words, at: z.iso.datetime() },
-        /** How often the release was rolled back, and when it is tried again; null means never. */
+        /** How often the release was rolled back. `againAt` is when it is tried again, or null for never. */
         returns: z.int().min(1).default(1),
         againAt: z.iso.datetime().nullable().default(null),
       }),
@@ -54,7 +54,7 @@ export const releaseState = z.object({
   reports: z.array(releaseReport).max(maxReleaseReports),
   lastEnd: lastEnd.nullable(),
   waitsFor: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
-  /** The reason why no release is taken: the newest release is not known. */
+  /** Why no release is installed: the newest release is not known. */
   takesNothing: z.object({ reason: words, since: z.iso.datetime() }).nullable().default(null),
 });
 export type ReleaseState = Readonly<z.infer<typeof releaseState>>;
@@ -92,8 +92,8 @@ export function keptReleases({ current, good, previous }: ReleaseState): KeptRel
 }
 
 /**
- * Makes a verified release on disk the current one, to be watched. When no release has passed its watch yet, the
- * current one becomes the fallback if the coordinator welcomed it.
+ * Makes a verified release on disk the current one, which is then watched. If no release has passed its watch yet, the current
+ * one becomes the fallback, provided that the coordinator welcomed it.
  */
 export function swapTo(state: ReleaseState, release: KeptRelease): ReleaseState {
   const good = state.good ?? (state.welcomed ? state.current : null);
@@ -132,8 +132,8 @@ export function noteSeen(state: ReleaseState, sequence: number, signers: readonl
 }
 
 /**
- * Returns the number below which no release is taken. Retired keys do not count, so a thief of one cannot block later
- * releases. State written before this field existed falls back to the running release.
+ * Returns the number below which no release is accepted. Retired keys do not count, so that a thief of one cannot block later
+ * releases. For state written before this field existed, the running release's number counts.
  */
 export function newestSeen(state: ReleaseState, { keys }: Pick<Role, "keys">): number {
   if (state.seen.length === 0) return state.current?.sequence ?? 0;
@@ -143,7 +143,7 @@ export function newestSeen(state: ReleaseState, { keys }: Pick<Role, "keys">): n
 const seenOf = ({ seen }: ReleaseState, wanted: string) =>
   seen.find(({ key }) => key === wanted)?.sequence ?? null;
 
-/** The release works well enough for the coordinator to accept it. */
+/** Notes that the coordinator accepted the release, so it works well enough to connect. */
 export function noteWelcome(state: ReleaseState): ReleaseState {
   return isWatched(state) && !state.welcomed ? { ...state, welcomed: true } : state;
 }
@@ -164,9 +164,9 @@ export interface Fault {
 const mostReturns = 3;
 
 /**
- * Makes the last good release current again; returns null when the watched release is the only one. The machine may
- * have been at fault, so the release stays offered and is tried again after `againMs`, then four times as long each
- * time. The coordinator learns of the rollback and does not offer the release again by itself.
+ * Makes the last good release current again, or returns null if the watched release is the only one. The machine may have been
+ * at fault, so the release is tried again after `againMs`, and then after four times as long each time. The coordinator learns
+ * of the rollback and does not offer the release again by itself.
  */
 export function returnToGood(
   state: ReleaseState,
@@ -185,7 +185,7 @@ export function returnToGood(
   return withReport(returned, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
-/** Stops the current release because it is no longer permitted; the last good permitted one replaces it, if any. */
+/** Stops the current release because it is not permitted any more. The last good permitted one, if any, replaces it. */
 export function withdrawCurrent(
   state: ReleaseState,
   { forbidden, ...fault }: Fault & { readonly forbidden: readonly string[] },
@@ -196,7 +196,7 @@ export function withdrawCurrent(
   return withReport(without, { version: current.version, state: "returned", reason: cut(fault.reason) });
 }
 
-/** Drops the current release for a reason that is not its own fault, so that it may be taken again. */
+/** Drops the current release for a reason that is not its fault, so that it may be installed again. */
 export function dropCurrent(state: ReleaseState, forbidden: readonly string[] = []): ReleaseState {
   const { current } = state;
   const [next = null, previous = null] = [state.good, state.previous].filter(

@@ -1,7 +1,7 @@
 /**
- * Defines the messages between the supervisor and its child crawler over Node's IPC channel. Both ends validate them:
- * the supervisor trusts no release, and a release must work with older and newer supervisors, so unknown types and
- * fields are ignored.
+ * Defines the messages between the supervisor and its child crawler over Node's IPC channel. Both ends validate them: the
+ * supervisor trusts no release, and a release must work with older and newer supervisors. Unknown types and fields are
+ * therefore ignored.
  */
 import { z } from "zod";
 import { digest, words } from "#protocol/fields";
@@ -19,25 +19,25 @@ const runningRelease = z.object({ version: releaseVersion, digest });
 const reports = z.array(releaseReport).max(maxReleaseReports);
 
 export const supervisorMessage = z.discriminatedUnion("type", [
-  /** This is the first message; the child opens nothing in its home before it. */
+  /** The first message. The child opens nothing in its home before it arrives. */
   z.object({
     type: z.literal("dock"),
     dockVersion: z.string().max(40),
-    /** Null for a bundle that was installed by hand. */
+    /** Null if the bundle was installed by hand. */
     release: runningRelease.nullable(),
     policy: words,
     lastEnd: lastEnd.nullable(),
     reports,
-    /** The supervisor can run the system's `ping` for the child. */
+    /** True if the supervisor can run the system's `ping` for the child. */
     mayPing: z.boolean().optional(),
     /** Coordinator domains that the root keys have signed. */
     coordinatorDomains: z.array(z.string()).optional(),
   }),
   z.object({ type: z.literal("reports"), reports }),
   z.object({ type: z.literal("echoes"), id: z.int().min(0), rttsMs: z.array(z.number()).max(20) }),
-  /** The supervisor's own downloads, which count towards the crawler's limits. */
+  /** Bytes that the supervisor itself downloaded, which count towards the crawler's limits. */
   z.object({ type: z.literal("carried"), bytes: z.int().min(0) }),
-  /** The child finishes open work, keeps its results, and exits with 0. */
+  /** Asks the child to finish open work, keep its results, and exit with 0. */
   z.object({ type: z.literal("stop") }),
 ]);
 export type SupervisorMessage = z.infer<typeof supervisorMessage>;
@@ -46,12 +46,12 @@ export type SupervisorGreeting = Extract<SupervisorMessage, { type: "dock" }>;
 export const crawlerToSupervisor = z.discriminatedUnion("type", [
   z.object({ type: z.literal("started") }),
   z.object({ type: z.literal("healthy") }),
-  /** Sent every few seconds to show that the child is not stuck. */
+  /** The child sends this every few seconds to show that it is not stuck. */
   z.object({ type: z.literal("alive") }),
   z.object({
     type: z.literal("refused"),
     reason: words,
-    /** The coordinator's code; `revoked` means that this crawler was removed for good. */
+    /** The coordinator's error code. `revoked` means that this crawler was removed for good. */
     code: z.string().max(40).optional(),
   }),
   z.object({ type: z.literal("release"), version: releaseVersion, digest }),

@@ -1,7 +1,7 @@
-/** Starts a thread from the file `NAME-worker` beside the caller, from sources, a build or a bundle. */
+/** Starts a thread from the file `NAME-worker` beside the caller, whether from sources, a build or a bundle. */
 import { type ResourceLimits, Worker } from "node:worker_threads";
 
-/** The bundler (ops/bundle-crawler.mjs) defines this: the source of threads that are separate programs, by name. */
+/** The source code of the threads that are separate programs, by name. The bundler (ops/bundle-crawler.mjs) defines it. */
 declare const bundledThreads: Readonly<Record<string, string>> | undefined;
 
 interface ThreadStart {
@@ -11,7 +11,7 @@ interface ThreadStart {
   readonly limits?: ResourceLimits;
 }
 
-/** TypeScript is bundled first, a build is JavaScript already, and other threads of a bundle run the bundle itself. */
+/** TypeScript is bundled first, a build is already JavaScript, and other threads of a bundle run the bundle itself. */
 export function startThread({ beside, name, data, limits: resourceLimits = {} }: ThreadStart): Worker {
   if (typeof bundledThreads !== "undefined") {
     const text = bundledThreads[name];

@@ -1,6 +1,6 @@
 /**
- * Crawls one leased host slice: its URLs in sequence at the host's pace, as long as lease, limits, spool and host
- * allow. Each processed URL gives one result; the rest is returned with the reason.
+ * Crawls one leased host slice: its URLs one after another at the host's pace, as long as the lease, limits, spool and host
+ * allow. Each processed URL has one result. The remaining URLs are returned with the reason.
  */
 import { randomInt } from "node:crypto";
 import { canParseUrl, urlHost } from "#core/ip/url-host";
@@ -37,24 +37,24 @@ export interface SliceTools extends VisitTools {
   readonly userAgent: () => string;
   readonly quiet: () => Promise<void>;
   readonly extract?: ExtractPage;
-  /** Returns false when there is no room for the result. */
+  /** Returns false if there is no room for the result. */
   readonly keep: (leaseId: string, result: FetchResult) => boolean;
   readonly now: () => Date;
 }
 
-/** Null when every URL has a result, else why the rest is returned. */
+/** Null if every URL has a result. Otherwise, why the remaining URLs are returned. */
 export type SliceEnding = string | null;
 
-/** A lease is left alone this long before it expires, so that results arrive in time. */
+/** Work on a lease ends this long before it expires, so that the results arrive in time. */
 const leaseMarginMs = 2000;
 
-/** An unavailable robots.txt is retried after this at the earliest. */
+/** An unavailable robots.txt is fetched again after this time at the earliest. */
 const robotsAgainMs = 60_000;
 
-/** This many consecutive unanswered requests end the slice. */
+/** After this many consecutive requests without an answer, the slice ends. */
 const mostFailures = 2;
 
-/** A limit of the crawler's host intervened, so nothing is known about the site. */
+/** A limit of the crawler's own host intervened, so this says nothing about the site. */
 const heldBack = "held-back" satisfies FailureCode;
 
 export async function crawlSlice(lease: Lease, tools: SliceTools, signal: AbortSignal): Promise<SliceEnding> {
@@ -96,7 +96,7 @@ interface Slice {
   readonly visit: SiteVisit;
   readonly news: HostNews;
   readonly typed: Set<string>;
-  /** Whether the host sent any content of its own, and how many consecutive bot gate challenges it sent. */
+  /** `answered`: whether the host sent any content of its own. `gates`: how many consecutive challenges of a bot gate it sent. */
   readonly met: { answered: boolean; gates: number };
 }
 
@@ -119,7 +119,7 @@ async function crawlOne(slice: Slice, task: Task): Promise<SliceEnding> {
   return held ?? fetchOne(slice, task, robots);
 }
 
-/** Fetches the origin's tdmrep.json when it is worth a request. */
+/** Fetches the origin's tdmrep.json if it is worth a request. */
 async function askTdm(slice: Slice, origin: string, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, visit } = slice;
   if (tools.tdm.known(origin) !== null) return null;
@@ -138,7 +138,7 @@ function smallTurns(visit: SiteVisit): TakeTurn {
   };
 }
 
-/** Accepts rules, or a failure that another request would not fix. */
+/** Accepts rules, and a failure that another request would not fix. */
 function usable(robots: OriginRobots | null): OriginRobots | null {
   if (robots === null) return null;
   if (robots.type === "unreachable") return isFinalFailure(robots.failure.code) ? robots : null;
@@ -168,7 +168,7 @@ function allows(robots: OriginRobots, path: string): boolean {
   return robots.type === "known" && robots.verdict(path).allowed;
 }
 
-/** Refuses the URL without contacting the host. When robots.txt itself is missing, the rest of the slice waits too. */
+/** Refuses the URL without contacting the host. If robots.txt itself is missing, the rest of the slice waits too. */
 async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, visit, signal } = slice;
   if (signal.aborted) return String(signal.reason);
@@ -187,7 +187,7 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
   const result = await withoutShell(slice, task, asked, robots);
   const { outcome } = result;
   if (signal.aborted && outcome.type === "failed") return String(signal.reason);
-  // What a limit aborted was never fetched: it is returned unchanged, and the host's pace has recorded the request.
+  // An aborted request fetched nothing: its URL is returned unchanged. The host's pace has recorded the request.
   if (outcome.type === "failed" && outcome.code === heldBack) return outcome.reason;
   if (result.preferences !== undefined) await tools.recorder?.state(task.url, result.preferences);
   const judged = await judge(slice, result, robots);
@@ -207,8 +207,8 @@ async function fetchOne(slice: Slice, task: Task, robots: OriginRobots): Promise
 }
 
 /**
- * Leaves a host behind a bot gate alone, as long as the coordinator says. After a page of the site's own, the gate may
- * cover this URL only, so one more URL is tried.
+ * Leaves a host behind a bot gate alone for as long as the coordinator says. If the site has already sent a page of its own,
+ * the gate may cover only this URL, so one more URL is tried.
  */
 function gateEnding({ met }: Slice, outcome: FetchResult["outcome"]): SliceEnding {
   if (outcome.type !== "failed" || !isChallenge(outcome)) {
@@ -231,8 +231,8 @@ interface AskedPage {
 }
 
 /**
- * When an indexed page is now only a script, compares it with the answer for a page that cannot exist: equal answers
- * mean that something intercepts both.
+ * If an indexed page has become a mere script, compares it with the answer for a page that cannot exist. If they are equal,
+ * something intercepts every request.
  */
 async function withoutShell(
   slice: Slice,
@@ -249,7 +249,7 @@ async function withoutShell(
 }
 
 /**
- * Takes a turn for one request and returns how long the host wants to rest. The turn ends with the last byte, before
+ * Waits for its turn, makes one request, and returns how long the host wants to rest. The turn ends with the last byte, before
  * extraction.
  */
 async function request(slice: Slice, asked: PageRequest, robots: OriginRobots): Promise<AskedPage> {
@@ -287,7 +287,7 @@ async function judge(slice: Slice, result: PageResult, robots: OriginRobots): Pr
   return { ...result, page: judged };
 }
 
-/** Returns the host's answer for a page that cannot exist. A bot gate's answer does not count. */
+/** Returns the host's answer for a page that cannot exist. An answer of a bot gate does not count. */
 async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Promise<MissingAnswer> {
   if (!allows(robots, url.pathname)) return { type: "no-page" };
   const asked = await askInTurn(slice, url, robots);
@@ -296,7 +296,7 @@ async function askForMissing(slice: Slice, url: URL, robots: OriginRobots): Prom
   return page === null ? { type: "no-page" } : { type: "page", page };
 }
 
-/** Makes an ordinary request in its own turn; null when there is no turn or robots.txt forbids it. */
+/** Makes an ordinary request in its own turn. Returns null if there is no turn or robots.txt forbids the URL. */
 async function askInTurn(slice: Slice, url: URL, robots: OriginRobots): Promise<AskedPage | null> {
   if (!allows(robots, url.pathname) || (await slice.visit.rest()) !== null) return null;
   try {
@@ -307,7 +307,7 @@ async function askInTurn(slice: Slice, url: URL, robots: OriginRobots): Promise<
   }
 }
 
-/** Adds the types of links that no crawler reads, when the lease asks for them. */
+/** Adds the types of links that no crawler reads, if the lease asks for them. */
 async function tellTypes(slice: Slice, result: PageResult, robots: OriginRobots): Promise<PageResult> {
   const { page, url } = result;
   const { linkTypeChecks: most = 0 } = slice.lease;
@@ -335,7 +335,7 @@ async function askType(slice: Slice, url: URL, robots: OriginRobots): Promise<Li
   }
 }
 
-/** Returns null when the host was not asked. */
+/** Returns null if the host was not asked. */
 function answerOf({ result, status, tookMs, retryAfterSeconds, contacted }: FetchedPage): HostAnswer | null {
   const { outcome } = result;
   if (!contacted || outcome.type === "refused-address") return null;
@@ -352,12 +352,12 @@ function told({ lease, tools, visit, news }: Slice, result: PageResult, waitMs: 
   return news.tell(result, { waitMs, pace, tellResolved: () => visit.tellResolved() });
 }
 
-/** The coordinator has removed the URL from the lease. */
+/** True if the coordinator has removed the URL from the lease. */
 function isStopped({ lease, tools }: Slice, url: string): boolean {
   return tools.connector.stoppedSites.isStopped(url, lease.host, steadyNowMs());
 }
 
-/** A URL that was stopped while it was fetched leaves no result. */
+/** If a URL was stopped while it was being fetched, its result is dropped. */
 function keep(slice: Slice, result: FetchResult): SliceEnding {
   if (isStopped(slice, result.url)) return null;
   return slice.tools.keep(slice.lease.leaseId, result) ? null : "the spool is full";
@@ -383,16 +383,16 @@ function strayResult(url: string, now: Date): FetchResult {
   };
 }
 
-// Builds the result of a fetched page. It needs no contact, so its turn has ended and other hosts of the address are
-// asked meanwhile. Never throws.
+// Builds the result of a fetched page. No contact is needed for that, so the turn has already ended and other hosts at the
+// address are asked meanwhile. Never throws.
 
 interface Extraction {
   readonly extract: (body: FetchedBody) => Promise<Extracted>;
-  /** Resolves when long computations may run, because probes need the processor. */
+  /** Resolves when long computations may run, because probes need the processor undisturbed. */
   readonly quiet: () => Promise<void>;
 }
 
-/** A failed extraction is our failure, since the site answered well. */
+/** A failed extraction counts as this software's failure, since the site answered well. */
 async function extractedResult(
   { result, body, needsScripts }: Pick<FetchedPage, "result" | "body" | "needsScripts">,
   { extract, quiet }: Extraction,
@@ -414,8 +414,8 @@ function withCut(outcome: PageResult["outcome"], cut: boolean): PageResult["outc
 }
 
 /**
- * A page with noindex ships no text, but its link targets. When its use for search is denied, anchors and a feed's
- * titles stay here too, because they would be searched as text of other pages.
+ * The result of a noindex page contains its link targets but no text. If the site denies use for search, anchors and the
+ * titles in a feed are removed too, because they would be searched as text of other pages.
  */
 export function withoutDeniedText(page: PageExtract, stated: readonly StatedPreference[] = []): PageExtract {
   const links = maySearch(stated) ? page.links : page.links.map((link) => ({ ...link, anchor: "" }));
@@ -424,12 +424,12 @@ export function withoutDeniedText(page: PageExtract, stated: readonly StatedPref
   return { ...rest, title: "", description: "", headings: [], links };
 }
 
-// Reports each host fact once with the slice's results: the outcome of its robots.txt, its pace, and its DNS time.
+// Reports each fact about a host once, with the slice's results: the outcome of its robots.txt, its pace and its DNS time.
 
 interface HostState {
   readonly waitMs: number;
   readonly pace: HostPaceReport | null;
-  /** The DNS time, unless a result has already reported it. */
+  /** The DNS time, or null if a result has already reported it. */
   readonly tellResolved: () => number | null;
 }
 
@@ -458,7 +458,7 @@ class HostNews {
   }
 }
 
-/** A pace is reported when a demand of robots.txt or the host has changed, or its usual time or rate by a quarter. */
+/** A pace is reported again if a demand of robots.txt or the host changed, or the usual time or rate by a quarter. */
 function newsOf(pace: HostPaceReport | null, last: HostPaceReport | null): HostPaceReport | null {
   if (pace === null || last === null) return pace;
   const sameDemands = pace.crawlDelayMs === last.crawlDelayMs && pace.backOffMs === last.backOffMs;

@@ -1,7 +1,7 @@
 /**
- * Fetches one URL and follows its redirects in this process, each hop under all the rules of a lease (robots.txt,
- * address guard, pace, limits). It serves people who ask about one page; in a crawl the coordinator admits each hop and
- * leases it to the crawler nearest to its host.
+ * Fetches one URL and follows its redirects in this process, applying all the rules of a lease to each hop (robots.txt,
+ * address guard, pace, limits). It serves people who ask about one page. In a crawl, the coordinator instead admits each hop
+ * and leases it to the crawler nearest to its host.
  */
 import { urlHost } from "#core/ip/url-host";
 import type { FetchResult } from "#protocol/result";
@@ -13,22 +13,22 @@ import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts"
 
 export interface FollowedHop {
   readonly url: string;
-  /** The verdict of robots.txt with its rule; null when it was unavailable (the result says why). */
+  /** The verdict of robots.txt with its rule. Null if robots.txt was unavailable; the result then says why. */
   readonly robots: RobotsVerdict | null;
   readonly crawlDelaySeconds: number | null;
-  /** From the start of this hop to its result, including waiting for the host's pace. */
+  /** Time from the start of this hop to its result, including the wait for the host's pace. */
   readonly tookMs: number;
   readonly result: FetchResult;
 }
 
 export interface Followed {
-  /** Has at least one entry unless `ending` explains why nothing was fetched. */
+  /** Empty only if `ending` explains why nothing was fetched. */
   readonly hops: readonly FollowedHop[];
   /** Why a hop was returned without a result, or null. */
   readonly ending: SliceEnding;
 }
 
-/** A hop may wait this long for its host's pace (such as a long Crawl-delay). */
+/** Maximum wait of a hop for its host's pace, such as a long Crawl-delay. */
 const hopSeconds = 600;
 
 export async function followRedirects(

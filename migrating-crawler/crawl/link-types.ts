@@ -1,7 +1,7 @@
 /**
- * Implements the optional link type check (Anansi, sections 3.2 and 4.2): before a page's result is sent, some links
- * are requested by HEAD, and those of types that no crawler reads are reported so that nobody fetches them. The thesis
- * checks every link of a page, 20 seconds for 200 links; here only a limited number of links to the page's own origin
+ * Implements the optional link type check (Anansi, sections 3.2 and 4.2): before a page's result is sent, some of its links
+ * are requested by HEAD. Links of types that no crawler reads are reported, so that nobody fetches them. The thesis checks
+ * every link of a page, which takes 20 seconds for 200 links. Here, only a limited number of links to the page's own origin
  * are checked, once per slice, in the host's turns and where robots.txt allows it.
  */
 import { retryAfterSeconds } from "#core/foreign-dates";
@@ -14,18 +14,18 @@ import type { SiteClient } from "../fetch/site-client.ts";
 import { contentTypeOf, judgeHeader } from "../fetch/wanted-type.ts";
 import { answerOfFailure, type HostAnswer } from "../limits/host-pace.ts";
 
-/** `notRead`: an unwanted type; `readable`: a wanted or unknown type; `stop`: the host must not be asked more now. */
+/** `notRead`: an unwanted type. `readable`: a wanted or unknown type. `stop`: the host must not be asked anything more now. */
 export type LinkType = { readonly notRead: string } | "readable" | "stop";
 
 interface LinkTypeCheck {
   readonly page: string;
   readonly most: number;
-  /** URLs that were already asked; this call adds to them. */
+  /** URLs that were already asked. The check adds to them. */
   readonly asked: Set<string>;
   readonly ask: (url: URL) => Promise<LinkType>;
 }
 
-/** Returns all links, with the type of those that are not read. */
+/** Returns all links. Those that no crawler reads have their type. */
 export async function withLinkTypes(links: readonly PageLink[], check: LinkTypeCheck): Promise<PageLink[]> {
   const { origin } = new URL(check.page);
   const typed = [...links];
@@ -44,15 +44,15 @@ export async function withLinkTypes(links: readonly PageLink[], check: LinkTypeC
   return typed;
 }
 
-// Asks for one URL by HEAD whether its type is read. Never throws.
+// Asks by HEAD whether the type of a URL is one that crawlers read. Never throws.
 
 interface HeadAnswer {
   readonly type: LinkType;
-  /** The host's answer for its pace, or null when it was not asked. */
+  /** The host's answer, for its pace. Null if the host was not asked. */
   readonly answer: HostAnswer | null;
 }
 
-/** Only a 200 has a type. A host that fails or asks to be left alone is not asked for further links. */
+/** Only a 200 has a type. A host that fails, or asks to be left alone, is not asked about further links. */
 export async function headType(
   client: SiteClient,
   url: URL,

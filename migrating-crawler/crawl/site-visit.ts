@@ -1,6 +1,6 @@
 /**
- * Manages a slice's contact with its host: the turns it waits for (host pace, address turn, the partner's limits, end
- * of the lease), its connections, and whether it occupies one of the partner's host places.
+ * Manages a slice's contact with its host: the turns it waits for (host pace, address turn, the partner's limits, end of the
+ * lease), its connections, and whether it occupies one of the partner's host slots.
  */
 import { urlHost } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
@@ -15,15 +15,15 @@ import type { HostAnswer } from "../limits/host-pace.ts";
 import { SiteStop } from "../limits/stopped-sites.ts";
 import type { Connector } from "../net/connector.ts";
 
-/** A host's pages are on few origins (http, https), so further clients are not kept open. */
+/** The pages of a host have few origins (http, https), so more clients are not kept open. */
 const maxClients = 4;
-/** A longer rest closes the connections: sites would too, and 500 idle sockets are not free. */
+/** A host that rests longer loses its connections, as sites would close them too and 500 idle sockets are not free. */
 const longestIdleMs = 10_000;
-/** A host gives up its place while its turn or its answer takes longer. */
+/** A slice leaves its slot when waiting for its turn, or for an answer, takes longer than this. */
 const longestQueueMs = 1000;
 const longestSilenceMs = 250;
 
-/** A slice occupies a place, or none while its host rests for long or stays silent. */
+/** A slice occupies a slot (`in-place`) unless its host rests for long or stays silent. */
 export type Standing = "in-place" | "resting" | "silent";
 
 export interface VisitTools {
@@ -33,16 +33,14 @@ export interface VisitTools {
   readonly gates: HostGates;
   readonly recorder?: ExchangeRecorder | undefined;
   readonly sign?: SignRequest | undefined;
-  /** Called when the standing changes; a slice starts in place. */
+  /** Is called when the standing changes. A slice starts `in-place`. */
   readonly stands?: (standing: Standing) => void;
 }
 
 interface VisitTurn {
-  /** Counts a piece of the answer with the partner's limits. Returns null to continue, or a promise to wait for. */
+  /** Counts a piece of the answer towards the partner's limits. Returns null to continue, or a promise to wait for. */
   readonly take: Grant["take"];
-  /**
-   * Records the outcome (null when nothing was sent) and returns how long the host wants to rest. Call exactly once.
-   */
+  /** Records the outcome (null if nothing was sent) and returns how long the host wants to rest. Must be called exactly once. */
   end(answer: HostAnswer | null): number;
 }
 
@@ -50,7 +48,7 @@ interface VisitSettings {
   readonly host: string;
   readonly tools: VisitTools;
   readonly signal: AbortSignal;
-  /** Nothing starts after this time (`steadyNowMs()`). */
+  /** No request starts after `endsAtMs` (`steadyNowMs()`). */
   readonly endsAtMs: number;
 }
 
@@ -98,8 +96,8 @@ export class SiteVisit {
   }
 
   /**
-   * Takes the turn for one request to the slice's host or to one that its robots.txt redirects to. It counts as one of
-   * the day's pages unless it ends unsent. Throws a NoTurn with the reason when there is none in time.
+   * Waits for the turn for one request to the slice's host, or to a host that its robots.txt redirects to. The request counts
+   * as one of the day's pages unless the turn ends unsent. If there is no turn in time, throws a NoTurn with the reason.
    */
   async turn(client: SiteClient): Promise<VisitTurn> {
     const { tools, signal, endsAtMs } = this.#settings;
@@ -138,7 +136,7 @@ export class SiteVisit {
     return new NoTurn(tools.governor.stop() || "the lease ends before the host's turn comes");
   }
 
-  /** Returns the DNS time once. */
+  /** Returns the DNS time once, and null afterwards. */
   tellResolved(): number | null {
     const dnsMs = this.#untoldDnsMs;
     this.#untoldDnsMs = null;
@@ -152,8 +150,8 @@ export class SiteVisit {
   }
 
   /**
-   * Predicts the address: the connection's peer, else the first allowed one. Null when there is none; the request will
-   * then fail with the reason.
+   * Predicts the address of the next request: the connection's peer, or else the first allowed address. Returns null if there
+   * is none. The request then fails with the reason.
    */
   async #addressOf(client: SiteClient, host: string): Promise<string | null> {
     if (client.address !== null) return client.address;
@@ -166,7 +164,7 @@ export class SiteVisit {
     }
   }
 
-  /** An abort normally lets the current request finish; a stopped site is cut off at once. */
+  /** An abort normally lets the current request finish, but cuts off a stopped site at once. */
   readonly #onAbort = (): void => {
     if (this.#settings.signal.reason instanceof SiteStop) void this.#closeClients();
   };

@@ -1,6 +1,6 @@
 /**
- * Wires what crawling a slice needs from the host's settings, for the crawler and for fetching single pages under the
- * same rules.
+ * Wires up what crawling a slice needs from the crawler's settings. Both the crawler and the fetching of single pages use it,
+ * so the same rules apply.
  */
 
 import { join } from "node:path";
@@ -27,9 +27,9 @@ interface FetchToolsSettings {
   /** Resolves when long computations may run. */
   readonly quiet: () => Promise<void>;
   readonly log?: CrawlerLog;
-  /** The bytes of results waiting on disk. */
+  /** How many bytes of results are waiting on disk. */
   readonly spoolBytes?: () => number;
-  /** The bytes queued for the coordinator. */
+  /** How many bytes are queued for the coordinator. */
   readonly queuedBytes?: () => number;
 }
 
@@ -65,7 +65,7 @@ export function fetchTools(settings: FetchToolsSettings): FetchTools {
   };
 }
 
-/** Closes the tools and saves what they know. */
+/** Closes the tools and saves what they have learned. */
 export function closeTools(
   tools: Pick<FetchTools, "connector" | "governor" | "gates" | "robots" | "tdm">,
 ): void {

@@ -1,10 +1,10 @@
 /**
- * Keeps the crawler busy: asks the coordinator for host slices while limits and spool have room, crawls them in parallel
- * (one slice per host), and returns what it cannot process.
+ * Keeps the crawler busy: asks the coordinator for host slices while limits and spool have room, crawls them in parallel (one
+ * slice per host), and returns what it cannot process.
  *
  *   asking → slices arrive → crawled → room again → asking …       an empty answer says when to ask again
  *
- * A request reserves the places, so no more slices start than were requested; the rest is returned unread.
+ * A request reserves the slots, so that no more slices start than were requested. Any others are returned unread.
  */
 import { canParseUrl, type SitePart } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
@@ -17,22 +17,22 @@ import type { Carrier } from "../link/carrier.ts";
 import { crawlSlice, type SliceTools } from "./crawl-slice.ts";
 import type { Standing } from "./site-visit.ts";
 
-/** Slices that end close together are requested in one message. */
+/** Slots that become free within this time are requested in one message. */
 const gatherMs = 50;
-/** The minimum between two requests, whatever the coordinator says. */
+/** Minimum time between two requests, whatever the coordinator says. */
 const leastAskMs = 50;
-/** The coordinator must answer within this time, or it is asked again. */
+/** If the coordinator does not answer within this time, it is asked again. */
 const answerMs = 60_000;
 
-/** Without room (limits, spool) it checks again after this time, and whenever a slice ends or gives up its place. */
+/** If limits or spool leave no room, checks again after this time, and whenever a slice ends or leaves its slot. */
 const lookAgainMs = 5000;
 /**
- * `concurrentHosts` limits the hosts being crawled. A host that rests for long (Crawl-delay, back-off) takes no place,
- * but at most this many times as many slices are open; a silent host takes none either, up to `mostSilent`. Otherwise a
+ * `concurrentHosts` limits how many hosts are crawled at once. A host that rests for long (Crawl-delay, back-off) occupies no
+ * slot, but at most this many times as many slices are open. Nor does a silent host, up to `mostSilent` of them. Otherwise, a
  * few such hosts would block all others.
  */
 const openPerPlace = 4;
-/** The coordinator must not soon offer an unreadable lease again. */
+/** The coordinator must not offer a lease that could not be read again soon. */
 const unreadableWaitMs = maxMilliseconds;
 const mostSilent = 128;
 
@@ -62,10 +62,10 @@ export class TaskLoop {
   readonly #settings: TaskLoopSettings;
   readonly #slices = new Map<string, OpenSlice>();
   #asked: NodeJS.Timeout | null = null;
-  /** Requested hosts that have not arrived; their places are reserved. */
+  /** Requested hosts that have not arrived. Their slots are reserved. */
   #wanted = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** The timer only waits for room. */
+  /** True if the timer only waits for room. */
   #hasNoRoom = false;
   #earliestAskMs = 0;
   #up = false;
@@ -111,7 +111,7 @@ export class TaskLoop {
     this.onWake();
   }
 
-  /** Slices continue only as long as the coordinator reserves their leases; then others may get the same hosts. */
+  /** Slices continue only as long as the coordinator reserves their leases, because others may get the same hosts later. */
   onDown(): void {
     if (this.#up && !this.#stopping && Number.isFinite(this.#keptMs)) {
       this.#lost = setTimeout(
@@ -141,7 +141,7 @@ export class TaskLoop {
     this.askSoon();
   }
 
-  /** Asks for work when there is room; call it whenever that may have changed. */
+  /** Asks for work if there is room. Call it whenever room may have become free. */
   askSoon(): void {
     if (this.#hasNoRoom) this.#stopWaiting();
     if (this.#timer !== null || this.#asked !== null || this.#stopping || !this.#up) return;
@@ -158,13 +158,13 @@ export class TaskLoop {
     for (const leaseId of leaseIds) this.#giveBack({ leaseId, host: "" }, "the crawler was restarted");
   }
 
-  /** Stops these sites and their subdomains at once, including requests under way. */
+  /** Stops these sites and their subdomains at once, including requests in progress. */
   stopSites(domains: readonly string[], reason: string): void {
     this.#settings.tools.connector.stoppedSites.stop(domains, reason, steadyNowMs());
     this.#endStopped();
   }
 
-  /** Stops parts of sites; a host's slice continues without those URLs. */
+  /** Stops parts of sites. Slices of these hosts continue without those URLs. */
   stopParts(parts: readonly SitePart[], reason: string): void {
     this.#settings.tools.connector.stoppedSites.stopParts(parts, reason, steadyNowMs());
     this.#endStopped();
@@ -178,7 +178,7 @@ export class TaskLoop {
     }
   }
 
-  /** Ends resting slices at once and others after their request. */
+  /** Ends resting slices at once and the others after their current request. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#lost);
@@ -256,7 +256,7 @@ export class TaskLoop {
     this.#giveBack({ leaseId, host: "" }, reason, unreadableWaitMs);
   }
 
-  /** Returns why nothing more is begun now, or an empty string. */
+  /** Returns why no new slice starts now, or an empty string. */
   #heldBack(textBytes: number): string {
     if (this.#stopping) return "the crawler stops";
     const { tools, spoolHasRoom } = this.#settings;
@@ -309,7 +309,7 @@ export class TaskLoop {
     for (const { leaseId } of strange) void carrier.settled(leaseId).then(() => send({ ...end, leaseId }));
   }
 
-  /** Waits until the lease's results are acknowledged; while the link is down the lease just expires. */
+  /** Waits until the lease's results are acknowledged. While the link is down, nothing is returned and the lease expires. */
   #giveBack(lease: Pick<Lease, "leaseId" | "host">, reason: string, leastWaitMs = 0): void {
     const { carrier, send, log, tools } = this.#settings;
     const { leaseId, host } = lease;
