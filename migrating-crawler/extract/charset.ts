@@ -1,7 +1,8 @@
 /**
- * Decodes bytes as browsers do (WHATWG HTML, section 13.2.3): byte order mark, the header's charset, the page's own
- * declaration, even a late one; then valid UTF-8, the byte frequencies, and finally windows-1252. @exodus/bytes does
- * the WHATWG decoding, because Node 20 decodes windows-1252 wrongly.
+ * Decodes bytes as browsers do (WHATWG HTML, section 13.2.3). The encoding comes from the byte order mark, the header's
+ * charset, or the page's own declaration, even a late one. Failing these, valid UTF-8 is recognised, then the byte frequencies
+ * decide, and finally windows-1252 applies. @exodus/bytes does the WHATWG decoding, because Node 20 decodes windows-1252
+ * wrongly.
  */
 import { isAscii, isUtf8 } from "node:buffer";
 import { labelToName, TextDecoder as WhatwgDecoder } from "@exodus/bytes/encoding.js";
@@ -59,7 +60,7 @@ function xmlCharset(bytes: Buffer): string | null {
   return /^<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']/.exec(head)?.[1] ?? null;
 }
 
-/** An ASCII declaration cannot be in UTF-16, and `x-user-defined` says nothing (WHATWG HTML, section 13.2.3.2). */
+/** A declaration readable as ASCII cannot be in UTF-16, and `x-user-defined` says nothing (WHATWG HTML, section 13.2.3.2). */
 function readable(encoding: string | null): string | null {
   if (encoding === null || encoding === "replacement") return null;
   if (encoding.startsWith("UTF-16")) return "UTF-8";
@@ -68,7 +69,7 @@ function readable(encoding: string | null): string | null {
 
 const minConfidence = 10;
 
-/** Fewer non-ASCII bytes, such as quotation marks, are no evidence. */
+/** Fewer non-ASCII bytes, such as those of quotation marks, are no evidence. */
 const minTellingBytes = 8;
 
 function likelyEncoding(bytes: Buffer): string {
@@ -94,7 +95,7 @@ function canRead(encoding: string, text: Buffer): boolean {
   return strange <= 2 + text.length / 1000;
 }
 
-/** Finds the end of the last complete character, because a truncated body may end inside one. */
+/** Finds the end of the last complete character, because a truncated body may end in the middle of one. */
 function endOfWhole(bytes: Buffer): number {
   let at = bytes.length - 1;
   while (at > bytes.length - 4 && at > 0 && (bytes[at]! & 0xc0) === 0x80) at--;
@@ -108,11 +109,11 @@ function sourceIn(bytes: Buffer, encoding: string): SourceText {
   return utf8Source(marked ? bytes.subarray(3) : bytes);
 }
 
-// Finds a page's encoding when its first 1,024 bytes do not declare it: from a later declaration, at which browsers
-// switch the encoding (WHATWG HTML, section 13.2.3.5), or from the bytes of its text without markup, which is ASCII and
+// Finds the encoding of a page whose first 1,024 bytes do not declare it: from a later declaration, at which browsers switch
+// the encoding (WHATWG HTML, section 13.2.3.5), or from the bytes of its text. Markup is left out, because it is ASCII and
 // looks like English in any encoding.
 
-/** A page that has declared no charset by then has shown its text. */
+/** A page that has declared no charset within this many bytes has shown enough of its text. */
 const maxBytes = 64 * 1024;
 
 function lateLabel(bytes: Buffer): string | null {

@@ -1,6 +1,6 @@
 /**
- * Turns words into lexemes as Postgres' text search configurations do: lower case, stop words dropped, Snowball stems.
- * Languages without a configuration get `simple`, which only lowers the case.
+ * Turns words into lexemes as Postgres' text search configurations do: in lower case, without stop words, reduced to Snowball
+ * stems. Languages without a configuration get `simple`, which only converts to lower case.
  */
 import { newestVersion, stemmerOf, type TextSearchEdition, textSearchEdition } from "./stemmers/stemmers.ts";
 import { stopWordsOf } from "./stop-words.ts";
@@ -11,7 +11,7 @@ export interface Dictionary {
   readonly lexemeOf: (kind: TokenKind, token: string) => string | null;
 }
 
-/** Maps ISO 639-1 codes to the Postgres configurations that we can reproduce. */
+/** Maps ISO 639-1 codes to the Postgres configurations that can be reproduced here. */
 const configs: Readonly<Record<string, string>> = {
   ar: "arabic",
   ca: "catalan",
@@ -45,7 +45,7 @@ export const textSearchConfigOf = (language: string | null): string => configs[l
 
 const dictionaries = new Map<string, Promise<Dictionary>>();
 
-/** `majorVersion` is that of the Postgres that receives the lexemes. */
+/** `majorVersion` is that of the Postgres server that receives the lexemes. */
 export function dictionaryOf(config: string, majorVersion: number = newestVersion): Promise<Dictionary> {
   const edition = textSearchEdition(majorVersion);
   const name = `${config} ${edition.stems} ${edition.formatCharactersBreakWords}`;
@@ -61,7 +61,7 @@ async function loadDictionary(name: string, config: string, edition: TextSearchE
   const simple = (_kind: TokenKind, token: string) => inLowerCase(token);
   if (config === "simple") return { name, formatCharactersBreakWords, lexemeOf: simple };
   const words = await stemmingOf(config, edition);
-  // Postgres reads ASCII words in Russian texts as English.
+  // Postgres treats ASCII words in Russian texts as English.
   const ascii = config === "russian" ? await stemmingOf("english", edition) : words;
   const lexemeOf = (kind: TokenKind, token: string) => {
     const lower = inLowerCase(token);
@@ -71,7 +71,7 @@ async function loadDictionary(name: string, config: string, edition: TextSearchE
   return { name, formatCharactersBreakWords, lexemeOf };
 }
 
-/** Lowers each character by itself, as Postgres does, so no final sigma appears. */
+/** Converts each character by itself, as Postgres does, so that no final sigma appears. */
 function inLowerCase(token: string): string {
   const lower = /[Σİ]/.test(token) ? token.replaceAll("Σ", "σ").replaceAll("İ", "i") : token;
   return lower.toLowerCase();
@@ -89,14 +89,14 @@ async function stemmingOf(
   };
 }
 
-/** Postgres passes no longer words to a stemmer. */
+/** Postgres does not stem longer words. */
 const maxStemmedBytes = 1000;
 
 function isTooLong(lower: string): boolean {
   return lower.length > maxStemmedBytes / 3 && Buffer.byteLength(lower) > maxStemmedBytes;
 }
 
-/** The dictionary of a token: for ASCII words, for other words, or none, which takes it unchanged. */
+/** Which dictionary a token goes through: that for ASCII words, that for other words, or none. */
 export const asciiWord = 0;
 
 export const anyWord = 1;

@@ -1,7 +1,7 @@
 /**
- * Recognises a document by its first bytes, not by its name or header: pages are indexed; sitemaps (sitemaps.org
- * protocol 0.9, as XML or plain text) and feeds (RSS 0.9x, 1.0, 2.0; Atom 0.3 and RFC 4287) list URLs. Any other XML
- * document or compressed file is ignored.
+ * Recognises a document by its first bytes, not by its name or header. Pages are indexed. Sitemaps (sitemaps.org protocol 0.9,
+ * as XML or plain text) and feeds (RSS 0.9x, 1.0, 2.0, Atom 0.3 and RFC 4287) list URLs. Any other XML document or compressed
+ * file is ignored.
  */
 import type { PageExtract } from "#protocol/result";
 import { type DecodedText, decodeText } from "./charset.ts";
@@ -11,7 +11,7 @@ type DocumentKind = NonNullable<PageExtract["kind"]> | "other";
 
 export type ListForm = "urlset" | "sitemapindex" | "text" | "rss" | "rdf" | "atom";
 
-/** Enough for a prolog and the start of a root element, or for some lines of text. */
+/** Enough for a prolog and the start of a root element, or for several lines of text. */
 const headBytes = 16 * 1024;
 
 const headLines = 50;
@@ -69,8 +69,8 @@ function isUrlText(text: string): boolean {
   return lines.length > 0 && lines.every((line) => /^\ufeff?https?:\/\/[^\s/]\S*$/i.test(line));
 }
 
-// Decodes XML by its byte order mark, the header's charset, the XML declaration (RFC 7303 section 3, XML 1.0 appendix
-// F), or else like any text.
+// Decodes XML by its byte order mark, the header's charset or the XML declaration (RFC 7303 section 3, XML 1.0 appendix F).
+// Otherwise, decodes it like any other text.
 
 const declaration = /^\s*<\?xml\s[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][\w.-]{0,39})["']/;
 
@@ -96,8 +96,8 @@ function declaredCharset(bytes: Buffer): string | null {
 export const mediaType = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
 /**
- * Finds the root element, which identifies an XML document (XML 1.0 section 2.8). The prolog, with the document type
- * and its internal subset, is skipped, so no declaration is read as an element. Takes time linear in the prolog's
+ * Finds the root element, which identifies an XML document (XML 1.0 section 2.8). The prolog, including the document type and
+ * its internal subset, is skipped, so that no declaration is mistaken for an element. The time is linear in the prolog's
  * length.
  */
 
@@ -105,7 +105,7 @@ interface XmlRoot {
   readonly name: string;
   /** The namespace prefix with its colon, or an empty string. */
   readonly prefix: string;
-  /** The start tag up to a length limit, for its namespace declarations. */
+  /** The start tag, cut at a maximum length, for its namespace declarations. */
   readonly tag: string;
   readonly at: number;
 }
@@ -145,8 +145,8 @@ function pastBlanks(text: string, from: number): number {
 }
 
 /**
- * Returns the position after a processing instruction, comment or declaration; -1 when it does not end, null for
- * anything else.
+ * Returns the position after a processing instruction, comment or declaration, -1 if it does not end, or null if the text at
+ * `at` is none of these.
  */
 function pastMarkup(text: string, at: number): number | null {
   if (text.startsWith("<?", at)) return behind(text, "?>", at + 2);

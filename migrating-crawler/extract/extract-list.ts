@@ -1,7 +1,4 @@
-/**
- * Extracts the URLs of a sitemap or feed, which itself is not indexed. Robots directives in its header apply as for a
- * page.
- */
+/** Extracts the URLs of a sitemap or feed, which is not indexed itself. Robots directives in its header apply as for a page. */
 
 import { createHash } from "node:crypto";
 import { foreignDateMs } from "#core/foreign-dates";
@@ -26,12 +23,12 @@ import { type ListEntry, readList, type StatedLink, type WorkTurns } from "./rea
 import { resolveUrl } from "./resolve-url.ts";
 import { unpackGzip } from "./unpack-gzip.ts";
 
-/** Limits unpacking to the size kept of any body. */
+/** Maximum unpacked bytes, equal to what is kept of any body. */
 const maxListBytes = 5 * 1024 * 1024;
 
 export interface FetchedList {
   readonly url: string;
-  /** The bytes without content codings; a gzip file is still packed. */
+  /** The body without content codings. A gzip file is still compressed. */
   readonly bytes: Buffer;
   readonly digest?: string | undefined;
   readonly contentType: string;
@@ -40,7 +37,7 @@ export interface FetchedList {
 
 interface ExtractedList {
   readonly page: PageExtract;
-  /** The list is broken or longer than the limit. */
+  /** True if the list is broken or longer than the limit. */
   readonly cut: boolean;
 }
 
@@ -107,14 +104,14 @@ function resolveStated({ href, bases }: StatedLink, base: string): string | null
 
 export const bodyDigest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
-// Selects the entries to ship. A sitemap speaks only for its own host (sitemaps.org protocol, "Sitemap file location"),
-// with or without `www.`, and for its subdomains. Other entries are shipped separately, so nobody can announce
-// foreign URLs in bulk: the coordinator accepts those whose host's robots.txt names the sitemap ("Sitemaps & Cross
-// Submits"). A feed may link anywhere. When the entries exceed a message, the most recently changed ones are shipped.
+// Selects the entries to send. A sitemap speaks only for its own host (sitemaps.org protocol, "Sitemap file location"), with
+// or without `www.`, and for its subdomains. Other entries are sent separately, so that nobody can announce other people's
+// URLs in bulk: the coordinator accepts those whose host's robots.txt names the sitemap ("Sitemaps & Cross Submits"). A feed
+// may link anywhere. If the entries exceed a message, the most recently changed ones are sent.
 
 type Link = PageExtract["links"][number];
 
-/** A message may have 8 MiB; this holds 10,000 usual URLs several times over. */
+/** Half of the 8 MiB that a message may have. 10,000 typical URLs fit several times over. */
 const maxLinkBytes = 4 * 1024 * 1024;
 
 const linkFrameBytes = 125;
@@ -123,7 +120,7 @@ const entriesPerTurn = 256;
 
 interface ListedLinks {
   readonly links: Link[];
-  /** Links to other hosts, for which a sitemap does not speak by itself. */
+  /** Links to hosts other than those that the sitemap speaks for. */
   readonly foreign: Link[];
   readonly leftOut: number;
 }
@@ -154,14 +151,14 @@ async function listedLinks(
   };
 }
 
-/** Sitemap URLs must begin with a protocol (sitemaps.org/protocol, loc), so anything else is an error, not a path. */
+/** Sitemap URLs must begin with a protocol (sitemaps.org/protocol, loc), so anything else is an error and not a path. */
 function isRelative(kind: "sitemap" | "feed", href: string): boolean {
   return kind === "sitemap" && !/^\s*https?:[/\\]{2}/i.test(href);
 }
 
 const authority = /^https?:\/\/([^/:?[]+|\[[^\]]*\])(?::(\d+))?\//;
 
-/** Accepts the list's host at the list's port or at the default port. */
+/** Accepts the list's host, at the list's own port or at the default port. */
 function ownSite(listUrl: string): (url: string) => boolean {
   const list = new URL(listUrl);
   const host = list.hostname.replace(/^www\./, "");
@@ -202,7 +199,7 @@ function anchorOf(title: string): string {
 
 const day = /^\d{4}-\d\d-\d\d$/;
 
-/** Converts W3C date-time, RFC 3339 or RFC 822 to ISO 8601 with seconds; a date without a day is rejected. */
+/** Converts W3C date-time, RFC 3339 or RFC 822 to ISO 8601 with seconds. A date without a day is rejected. */
 function momentOf(written: string): string | null {
   const text = written.trim();
   const ms = foreignDateMs(text);
@@ -233,15 +230,15 @@ function newestFirst(links: readonly Link[]): Link[] {
 }
 
 /**
- * Reads meta robots and X-Robots-Tag. A value that starts with another crawler's name is ignored. When several apply,
- * the stricter one wins, as with the large search engines, whose unstandardised rules these are. `noarchive` and
- * `nocache` forbid showing a copy, which we never do; `noimageindex`, `notranslate` and the like concern other things
- * that we do not do.
+ * Reads meta robots and X-Robots-Tag. A value that starts with another crawler's name is ignored. If several values apply, the
+ * strictest one wins, as with the large search engines, whose unstandardised rules these are. `noarchive` and `nocache` forbid
+ * showing a copy, which Nearcrawl never does. `noimageindex`, `notranslate` and the like also concern things that it does not
+ * do.
  */
 export interface RobotsDirectives {
   readonly noindex: boolean;
   readonly nofollow: boolean;
-  /** The longest excerpt that may be shown; 0 means none (nosnippet). */
+  /** Maximum length of an excerpt that may be shown. 0 means none (nosnippet). */
   readonly excerptCharacters: number;
 }
 
@@ -274,13 +271,13 @@ interface Rule {
 const maxValues = 50;
 const maxCharacters = 2000;
 
-/** Also matches `Nearcrawl*`, as robots.txt may name us. */
+/** Also matches `Nearcrawl*`, a form that robots.txt allows. */
 const ourName = /^(?:nearcrawl(?![a-z_-]).*|robots|\*)$/;
 
 /** These rules have a value after a colon, so they must not be taken for a crawler's name. */
 const valued = new Set(["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"]);
 
-/** Splits one value into rules: `nofollow, otherbot: noindex` addresses two crawlers. */
+/** Splits one value into rules, because `nofollow, otherbot: noindex` addresses two crawlers. */
 function oursOf(value: string): Rule[] {
   const rules: Rule[] = [];
   let isOurs = true;
@@ -292,7 +289,7 @@ function oursOf(value: string): Rule[] {
     }
     const last = rules.at(-1);
     if (isOurs && last?.name === "unavailable_after" && /^\s*\d/.test(part)) {
-      // The date contains a comma: "Wednesday, 25-Jun-30 15:00:00 PST".
+      // The comma belongs to the date, as in "Wednesday, 25-Jun-30 15:00:00 PST".
       rules[rules.length - 1] = { ...last, value: `${last.value}, ${part.trim()}` };
       continue;
     }
@@ -302,7 +299,7 @@ function oursOf(value: string): Rule[] {
   return rules;
 }
 
-/** Reads RFC 822, RFC 850 and ISO 8601; an unreadable date does not expire the page. */
+/** Reads RFC 822, RFC 850 and ISO 8601. An unreadable date does not expire the page. */
 function isPast(date: string, nowMs: number): boolean {
   const at = foreignDateMs(date);
   return at !== null && at < nowMs;

@@ -1,4 +1,4 @@
-/** Turns a fetched body into what is shipped (design section 8). Every string and list fits the message. */
+/** Turns a fetched body into what is sent to the coordinator (design section 8). Every string and list fits the message. */
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
 import { maxPageLinks, type OtherReading, type PageExtract } from "#protocol/result";
@@ -47,24 +47,24 @@ const maxExcerptCharacters = 600;
 
 export interface FetchedBody extends FetchedList {
   readonly contentLanguage: string | null;
-  /** The site's statements on page uses in robots.txt, tdmrep.json and headers. */
+  /** What the site states in robots.txt, tdmrep.json and headers about uses of the page. */
   readonly stated?: readonly StatedPreference[];
-  /** The `Refresh` header, which equals a meta refresh. */
+  /** The `Refresh` header, which has the same meaning as a meta refresh. */
   readonly refreshHeader?: string | readonly string[] | undefined;
   /** The `Link` headers, which may declare a canonical URL. */
   readonly linkHeader?: LinkHeader;
   readonly nowMs?: number;
-  /** The major version of the Postgres that receives the lexemes; defaults to the newest. */
+  /** Major version of the Postgres server that receives the lexemes. Default: the newest. */
   readonly postgresVersion?: number | undefined;
-  /** Asks for a second parser's reading of the links even when the digest does not select the page. */
+  /** Compare the links with a second parser's, even if the digest does not select the page. */
   readonly wantsSecondOpinion?: boolean;
-  /** Awaited before and during long computations, because probes need the processor. */
+  /** The extraction awaits this before and during long computations, because probes need the processor. */
   readonly quiet: () => Promise<void>;
 }
 
 export interface Extracted {
   readonly page: PageExtract;
-  /** The page was nested too deeply to be read to its end. */
+  /** True if the page was nested too deeply to be read to its end. */
   readonly cut: boolean;
   readonly stated: readonly StatedPreference[];
   readonly difference?: OtherReading | undefined;
@@ -155,7 +155,7 @@ type IndexedFacts = Pick<
   "language" | "detectedLanguage" | "textSearchConfig" | "lexemes" | "excerpt" | "words" | "simhash"
 >;
 
-/** Nothing is shipped of text that the page forbids to index or show. */
+/** If the page forbids indexing or showing its text, none of it is sent. */
 async function indexed(
   read: ReadPage,
   body: FetchedBody,
@@ -226,7 +226,7 @@ function plainPage(source: SourceText): ReadPage {
   };
 }
 
-// Builds the page's text for index and excerpt from the main blocks, joined while the weight stays the same.
+// Builds the page's text for the index and the excerpt from the main blocks. Consecutive blocks of the same weight are joined.
 
 interface TextPiece {
   readonly weight: Weight;
@@ -235,12 +235,12 @@ interface TextPiece {
 
 interface PageText {
   readonly pieces: readonly TextPiece[];
-  /** The start of the running text, enough for an excerpt and for language detection. */
+  /** The start of the running text, long enough for an excerpt and for language detection. */
   readonly prose: string;
   readonly quotable: string;
 }
 
-/** Limits joined pieces, so that other work gets turns in between. */
+/** Limits the length of joined pieces, so that other work can run in between. */
 const longPieceCharacters = 16 * 1024;
 
 const maxProseCharacters = 3000;
@@ -266,7 +266,7 @@ export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers" |
   return { pieces, prose: whole, quotable: quotable === prose ? whole : tidy(quotable) };
 }
 
-/** Keeps each URL once, with the first meaningful anchor; a page-wide nofollow applies to all. */
+/** Keeps each URL once, with the first meaningful anchor. A page-wide nofollow applies to all links. */
 function absoluteLinks(
   links: readonly ReadLink[],
   resolve: ResolveReference,
@@ -287,7 +287,7 @@ function absoluteLinks(
   return [...found.values()];
 }
 
-/** Returns where a meta or header redirects visitors; null when nowhere or to the page itself. */
+/** Returns the URL to which a meta or header redirects visitors, or null if there is none or it is the page itself. */
 function refreshOf(
   { notes }: ReadPage,
   { url: from, refreshHeader }: FetchedBody,
@@ -342,8 +342,8 @@ function feedsOf(hrefs: readonly string[], resolve: ResolveReference): Pick<Page
 }
 
 /**
- * Cuts at a number of UTF-16 units without splitting a character; Postgres' text cannot hold NUL, so it becomes a
- * blank.
+ * Cuts the text at a number of UTF-16 units without splitting a character. NUL becomes a blank, because Postgres' text cannot
+ * contain it.
  */
 function cutAt(text: string, most: number): string {
   const cut = text.length > most ? text.slice(0, most) : text;

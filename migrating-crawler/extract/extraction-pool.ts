@@ -1,8 +1,8 @@
 /**
- * Extracts pages in threads, so that the main thread keeps its sockets and timers responsive. The host sets the number
- * of threads; they start with the first page. A page that crashes its thread or takes too long fails alone
- * (`extraction-failed`, `extraction-timeout`, both our fault), and the thread is replaced. The main thread extracts
- * when no thread is allowed or can start.
+ * Extracts pages in threads, so that the main thread keeps its sockets and timers responsive. The settings give the number of
+ * threads, which start with the first page. A page that crashes its thread or takes too long fails alone (`extraction-failed`
+ * or `extraction-timeout`, both counted as this software's fault), and the thread is replaced. The main thread extracts pages
+ * if no thread is allowed or can start.
  */
 
 import type { Worker } from "node:worker_threads";
@@ -16,21 +16,21 @@ import type { FromExtractionThread, ToExtractionThread } from "./extraction-work
 export type ExtractPage = (body: FetchedBody) => Promise<Extracted>;
 
 export interface ExtractionSettings {
-  /** With 0 the main thread extracts. */
+  /** With 0, the main thread extracts the pages. */
   readonly threads: number;
-  /** The time limit of one page once a thread has begun it. The longest pages (5 MB) take a second. */
+  /** Time limit for one page, from when a thread begins it. The longest pages (5 MB) take a second. */
   readonly pageMs?: number;
-  /** The limit for waiting in between, for probes and the crawler's processor share. */
+  /** Limit for the waits during a page, for probes and for the crawler's processor share. */
   readonly heldMs?: number;
-  /** Memory for the thread's objects; a page that needs more ends the thread. */
+  /** Memory for the thread's objects. A page that needs more ends the thread. */
   readonly heapMegabytes?: number;
   readonly youngMegabytes?: number;
 }
 
 const defaultPageMs = 10_000;
-/** At the lowest processor share a second of work takes 50. */
+/** With the lowest processor share, one second of work takes 50 seconds. */
 const defaultHeldMs = 600_000;
-/** The tables of all languages take 30, and a page of 5 MB takes 100. */
+/** The tables of all languages take 30 MB, and a page of 5 MB takes 100 MB. */
 const defaultHeapMegabytes = 192;
 
 export class ExtractionPool {
@@ -89,15 +89,15 @@ export class ExtractionPool {
     this.#threads.add(thread);
   }
 
-  /** Threads never became ready, so pages must not wait for them. */
+  /** The threads never became ready, so pages must not wait for them. */
   #extractHere(): void {
     this.#canStart = false;
     for (const { body, resolve, reject } of this.#waiting.splice(0)) extractPage(body).then(resolve, reject);
   }
 }
 
-// One thread that extracts pages, seen from the main thread: started when it is made, given a page or two ahead,
-// watched. It ends when it is closed, when a page takes too long, or when it breaks; the pool makes a new one.
+// One thread that extracts pages, as seen from the main thread. It starts when the object is created, is given a page or two
+// ahead, and is watched. It ends when it is closed, breaks, or spends too long on a page. The pool then creates a new one.
 //
 //   starting → ready ⇄ working → ended
 
@@ -109,11 +109,11 @@ interface ExtractionTask {
 
 interface ThreadSettings extends Required<Omit<ExtractionSettings, "threads">> {
   readonly onRoom: () => void;
-  /** Called once with the pages not begun. `started` is true when the thread had become ready. */
+  /** Is called once with the pages that were not begun. `started` is true if the thread had become ready. */
   readonly onEnd: (end: { readonly left: readonly ExtractionTask[]; readonly started: boolean }) => void;
 }
 
-/** The current page and the next one, so that the thread need not wait for the main thread. */
+/** The current page and the next one, so that the thread never waits for the main thread. */
 const mostTasks = 2;
 
 class ExtractionThread {
@@ -149,7 +149,7 @@ class ExtractionThread {
 
   give(task: ExtractionTask): void {
     const { quiet: _quiet, bytes, ...body } = task.body;
-    // Copies the bytes, because the body may be part of a larger buffer or in use elsewhere.
+    // Copies the bytes, because the body may be part of a larger buffer or used elsewhere.
     const copy = new Uint8Array(bytes);
     const message: ToExtractionThread = { type: "extract", body, bytes: copy };
     this.#tasks.push(task);
@@ -202,7 +202,7 @@ class ExtractionThread {
     this.#clock = setTimeout(() => this.#end(new Failure("extraction-timeout", words)), timerMs(ms));
   }
 
-  /** This wait does not count against the page, but must be limited too. */
+  /** This wait does not count towards the page's time, but must be limited too. */
   async #pause(): Promise<void> {
     const { pageMs, heldMs } = this.#settings;
     this.#leftMs -= performance.now() - this.#beganMs;

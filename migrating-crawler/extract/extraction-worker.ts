@@ -1,4 +1,4 @@
-/** Extracts pages one after the other in a thread of extraction-pool.ts. */
+/** Extracts pages one after another in a thread of extraction-pool.ts. */
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { type Extracted, extractPage, type FetchedBody } from "./extract-page.ts";
 
@@ -11,7 +11,7 @@ export type ToExtractionThread =
     }
   | { readonly type: "go" };
 
-/** Answers keep the order of the pages. `may-i-go-on` is sent between turns of a long computation. */
+/** Answers come in the order of the pages. `may-i-go-on` is sent during pauses in a long computation. */
 export type FromExtractionThread =
   | { readonly type: "ready" }
   | { readonly type: "extracted"; readonly extracted: Extracted }
@@ -52,7 +52,7 @@ async function extract(
   }
 }
 
-/** The pool has already waited before it passed on the page. */
+/** The pool already waited before it passed on the page, so the first wait is skipped. */
 function firstFree(quiet: () => Promise<void>): () => Promise<void> {
   let asked = false;
   return async () => {

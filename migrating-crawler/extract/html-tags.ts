@@ -1,11 +1,11 @@
 /**
- * Describes HTML elements (WHATWG HTML, sections 13.1.2 and 13.2.6): how their content is read, whether they break the
+ * Describes HTML elements (WHATWG HTML, sections 13.1.2 and 13.2.6): how their content is parsed, whether they interrupt the
  * text, and which end tags are optional.
  */
 
 /**
- * How an element's content is parsed: markup, text with or without character references, a script, or plain text to the
- * end.
+ * How an element's content is parsed: as markup, as text with or without character references, as a script, or as plain text
+ * to the end of the page.
  */
 type ContentModel = "markup" | "rcdata" | "rawtext" | "script" | "plaintext";
 
@@ -13,19 +13,19 @@ export interface HtmlTag {
   readonly name: string;
   readonly content: ContentModel;
   readonly isVoid: boolean;
-  /** Starts and ends a block of text, and ends an open paragraph. */
+  /** The element starts and ends a block of text, and ends an open paragraph. */
   readonly isBlock: boolean;
   readonly headingLevel: number;
-  /** The element's text is invisible or no prose. */
+  /** The element's text is invisible or is not prose. */
   readonly isUnseen: boolean;
-  /** Whether it stays on the stack of open elements; phrasing elements do only when they are marked. */
+  /** Whether the element stays on the stack of open elements. Phrasing elements do so only if they are marked. */
   readonly isKept: boolean;
-  /** A unique number below `tagCount`, or -1 for a name outside the table. */
+  /** A unique number below `tagCount`, or -1 for a name that is not in the table. */
   readonly index: number;
-  /** Its start ends an open element of these (by index) unless one of `startBarriers` lies between. */
+  /** The start tag ends an open element of these kinds (by index), unless one of `startBarriers` is between. */
   readonly ends: readonly number[];
   readonly startBarriers: Uint8Array;
-  /** Its end tag is ignored when one of these lies between it and its element. */
+  /** The end tag is ignored if one of these is between it and its element. */
   readonly endBarriers: Uint8Array;
 }
 
@@ -76,7 +76,7 @@ const unseen = set(
   "script style noscript template svg math title select datalist textarea iframe object canvas audio video noembed " +
     "noframes applet",
 );
-/** These are no blocks but stay on the stack. */
+/** These elements are not blocks but stay on the stack. */
 const alsoKept = list(
   "noscript template svg math select datalist object canvas audio video applet button " +
     "foreignobject desc mi mo mn ms mtext annotation-xml",
@@ -147,15 +147,15 @@ function hashOf(name: string): number {
   return hash;
 }
 
-// Tracks the open elements and the marks noted for each; an element inherits its parent's marks. Optional tags are
-// inserted as browsers do (WHATWG HTML, section 13.2.6), as far as it affects which blocks hold which text.
+// Tracks the open elements and the marks of each. An element inherits its parent's marks. Optional tags are inserted as in
+// browsers (WHATWG HTML, section 13.2.6), as far as that affects which block each text belongs to.
 
 export const mark = {
   unseen: 1,
   hidden: 2,
-  /** Navigation, footers and notices, according to element or role. */
+  /** Navigation, footers and notices, recognised by element or role. */
   furniture: 4,
-  /** Navigation, footers and notices, judging by class or id. */
+  /** Navigation, footers and notices, guessed from the class or id. */
   likelyFurniture: 8,
   foreign: 16,
   main: 32,
@@ -164,7 +164,7 @@ export const mark = {
   property: 128,
   /** The content of a template, which is not part of the page. */
   inert: 256,
-  /** The part of `likelyFurniture` that holds readers' comments. */
+  /** Readers' comments, a subset of `likelyFurniture`. */
   comments: 512,
   articleBody: 1024,
   /** Text that may be searched but not shown (`data-nosnippet`). */
@@ -172,19 +172,19 @@ export const mark = {
 } as const;
 
 const maxDepth = 512;
-/** Limits the search for a tag's element; real pages need less, and each tag could otherwise cost as much. */
+/** Limits the search for a tag's element, which could otherwise be as long as the page is deep. Real pages need less. */
 const maxSteps = 100;
 
-/** The tree of blocks in document order: each block's parent, which has a lower number. Block 0 is the page. */
+/** The tree of blocks in document order. Each block has its parent's number, which is lower than its own. Block 0 is the page. */
 export interface Containers {
   readonly parents: readonly number[];
-  /** Blocks that usually hold only a paragraph. */
+  /** Blocks that usually contain a single paragraph. */
   readonly isParagraph: readonly boolean[];
-  /** Blocks that hold a part of a list or table. */
+  /** Blocks that contain a part of a list or table. */
   readonly isItem: readonly boolean[];
 }
 
-/** Further blocks count as their parents. */
+/** If there are more blocks, the others count as part of their parents. */
 const maxContainers = 100_000;
 
 const paragraphs = flagsOf(new Set(["p", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]));
@@ -206,14 +206,14 @@ export class OpenElements implements Containers {
     return this.depth >= maxDepth;
   }
 
-  /** Ends the elements that this start tag implicitly ends; call it before computing the tag's own marks. */
+  /** Ends the elements that this start tag implicitly ends. Must be called before the tag's own marks are computed. */
   endImplied(tag: HtmlTag): void {
     for (const index of tag.ends) if (this.#counts[index]! > 0) this.#endNearest(index, tag.startBarriers);
     const isInHeading = tag.headingLevel > 0 && (this.#tags[this.depth - 1]?.headingLevel ?? 0) > 0;
     if (isInHeading) this.#endTo(this.depth - 1);
   }
 
-  /** `own` holds the element's own marks. An unmarked element that is not kept is forgotten at once. */
+  /** `own` are the element's own marks. An unmarked element that is not kept is forgotten at once. */
   open(tag: HtmlTag, own: number): void {
     const isKept = tag.isKept || (tag.index !== -1 && (own !== 0 || this.#counts[tag.index]! > 0));
     if (!isKept || tag.isVoid) return;
@@ -237,7 +237,7 @@ export class OpenElements implements Containers {
     else if (this.#counts[tag.index]! > 0) this.#endNearest(tag.index, tag.isKept ? tag.endBarriers : null);
   }
 
-  /** HTML that cannot appear in SVG or MathML ends them (section 13.2.6.5). */
+  /** HTML elements that cannot appear in SVG or MathML end it (section 13.2.6.5). */
   leaveForeign(): void {
     while ((this.marks & mark.foreign) !== 0) this.#endTo(this.depth - 1);
   }
@@ -246,7 +246,7 @@ export class OpenElements implements Containers {
     this.#endTo(0);
   }
 
-  /** Without barriers, every block is one. */
+  /** `barriers` is null if every block is a barrier. */
   #endNearest(index: number, barriers: Uint8Array | null): void {
     const outermost = Math.max(0, this.depth - maxSteps);
     for (let depth = this.depth; depth > outermost; depth--) {
@@ -282,5 +282,5 @@ export class OpenElements implements Containers {
   }
 }
 
-/** Inside these elements of SVG and MathML the content is HTML again. */
+/** Inside these elements of SVG and MathML, the content is HTML again. */
 const htmlInForeign = new Set("foreignobject desc title mi mo mn ms mtext annotation-xml".split(" "));

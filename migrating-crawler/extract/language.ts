@@ -1,7 +1,7 @@
 /**
- * Determines a page's language (ISO 639): the declared one unless the text clearly contradicts it, since templates
- * declare English whatever the content; else the detected one. Function words decide most pages. A model, which takes
- * 53 MB, is loaded only for the first page that neither declares a language nor reveals one by its words.
+ * Determines a page's language (ISO 639). The declared language counts unless the text clearly contradicts it, since templates
+ * declare English whatever the content. Otherwise, the language is detected. Function words decide most pages. A model, which
+ * takes 53 MB, is loaded only for the first page that neither declares a language nor reveals one by its words.
  */
 
 interface PageLanguage {
@@ -9,7 +9,7 @@ interface PageLanguage {
   readonly detected: string | null;
 }
 
-/** The model reads texts from this length on, and only that much of them. */
+/** The model reads only texts of at least this length, and only this much of them. */
 const minModelCharacters = 100;
 
 const maxModelCharacters = 1000;
@@ -20,7 +20,7 @@ const maxModelCharacters = 1000;
  */
 const overruledShare = 0.8;
 
-/** Above this share, the words of the rest do not contradict it either. */
+/** If the foreign letters exceed this share, the words in the remaining letters cannot contradict the declaration. */
 const ownShare = 0.5;
 
 const contradictedShare = 0.5;
@@ -52,7 +52,7 @@ export async function languageOf(page: {
 }
 
 /**
- * Trusts a declared language that cannot be recognised, since its text may resemble a related one. When another
+ * A declared language that cannot be recognised is trusted, since its text may resemble a related language. If another
  * language leads only slightly, the model must agree.
  */
 async function contradicts(seen: Detected, declared: string, text: string): Promise<boolean> {
@@ -70,8 +70,8 @@ async function languageByModel(text: string): Promise<string | null> {
 }
 
 /**
- * Reads `de` from `de-AT`, `de_DE`, `de, en` and `ger`; null for an invalid tag (BCP 47) or a language unknown to CLDR,
- * such as `xx`.
+ * Reads `de` from `de-AT`, `de_DE`, `de, en` and `ger`. Returns null for an invalid tag (BCP 47) or a language unknown to
+ * CLDR, such as `xx`.
  */
 export function languageCode(tag: string | null): string | null {
   const code = /^\s*([a-z]{2,3})(?=$|[-_,;\s])/i.exec(tag ?? "")?.[1]?.toLowerCase();
@@ -95,13 +95,13 @@ function checkedCode(code: string): string | null {
 
 const languageNames = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" });
 
-// Detects a text's language without a model: by its script, and within a script by function words and characteristic
-// letters. It needs some 800 characters and reports how certain it is.
+// Detects a text's language without a model: by its script, and within a script by function words and characteristic letters.
+// It needs about 800 characters and reports how certain the result is.
 
 interface Detected {
   readonly language: string;
   readonly isClear: boolean;
-  /** The score of each known language of this script by ISO 639-1 code; 0 means no evidence. */
+  /** The score of each known language of this script, by ISO 639-1 code. 0 means no evidence. */
   readonly scores: ReadonlyMap<string, number>;
 }
 
@@ -109,12 +109,15 @@ const sampleCharacters = 800;
 const fewestWords = 8;
 const fewestDifferent = 4;
 
-/** Running text has at least this share of function words, and the next language scores this much less. */
+/**
+ * In running text, at least this share of the words are function words. The second-best language scores at most `clearLead`
+ * times the best.
+ */
 const clearShare = 0.2;
 
 const clearLead = 0.8;
 
-/** The score of a word with a characteristic letter; a function word scores 1. */
+/** The score of a word with a characteristic letter. A function word scores 1. */
 const letterScore = 0.5;
 
 export function detectLanguage(text: string): Detected | null {
@@ -166,7 +169,7 @@ function bestOf(
   return best;
 }
 
-/** Requires different words of more than one letter, since repeated words and single letters prove nothing. */
+/** Requires several different words of more than one letter, since repeated words and single letters prove nothing. */
 function hasSeveral(words: readonly string[], language: string): boolean {
   const several = new Set<string>();
   for (const word of words) {
@@ -180,7 +183,7 @@ function add(scores: Map<string, number>, language: string, score: number): void
   scores.set(language, (scores.get(language) ?? 0) + score);
 }
 
-/** Languages that share a declaration or are too similar in writing to be told apart. */
+/** Languages that share a declaration or are too similar in writing to be distinguished. */
 const alike: readonly (readonly string[])[] = [
   ["nb", "nn", "no", "da"],
   ["hr", "sr", "bs", "sh"],
@@ -193,8 +196,8 @@ export function areAlike(a: string, b: string): boolean {
 }
 
 /**
- * Function words (articles, pronouns, prepositions, forms of to be) that reveal a language within a sentence or two:
- * our own lists in lower case by ISO 639-1 code. A word in several lists counts for each of them.
+ * Function words (articles, pronouns, prepositions, forms of `to be`) that reveal a language within a sentence or two. The
+ * lists are our own, in lower case, by ISO 639-1 code. A word in several lists counts for each of them.
  */
 const functionWords = listed(`
 af: die en van in is nie het dat vir met aan ook wat deur om te sy hulle ons hierdie word kan sal was as maar of by na uit daar hy ek jy 'n moet
@@ -278,7 +281,7 @@ vi: và của có được các cho là trong không một những người vớ
 
 const languagesOfWord = indexed(functionWords, (words) => words);
 
-/** Letters that only some languages of a script use; a word with one counts for those. */
+/** Letters that only some languages of a script use. A word with such a letter counts for those languages. */
 const tellingLetters = listed(`
 az: ə  be: ўіыэюяй  bg: ъщюяй  cs: řůě  cy: ŵŷ  da: øæ  de: ßäü  eo: ĉĝĥĵŝŭ  es: ñ¿¡  et: õäü  fa: پچژگکی  fi: äö  fr: œèêç  gl: ñ  hr: đćčšž  hu: őűö
 is: þðæ  kk: әғқңөұүһыйя  lt: ėųįūž  lv: āēīķļņģ  mk: ѓќѕјљњџ  mr: ळ  mt: ħġżċ  nb: øæ  nn: øæ  pl: łąężźś  pt: ãõç  ro: ășțşţ  ru: ыэё  sk: ľĺŕťžčš
@@ -317,7 +320,7 @@ function languagesOfLetters(word: string): Iterable<string> {
 // Determines the script of a text, and the language if the script has only one.
 
 /**
- * First and last code point of a block, with the script's name if several languages share it, else the language (ISO
+ * First and last code point of a block, with the name of its script if several languages share it, or else the language (ISO
  * 639-1).
  */
 const blocks: readonly (readonly [first: number, last: number, script: string])[] = [
@@ -362,7 +365,7 @@ const fewestLetters = 30;
 
 const isLetter = /\p{L}/u;
 
-/** Caches by UTF-16 unit: 0 means unknown, 1 no letter of these scripts, else the block's index plus two. */
+/** A cache by UTF-16 unit: 0 if unknown, 1 if not a letter of these scripts, or else the block's index plus two. */
 const blockOf = new Uint8Array(0x10000);
 
 const none = 1;
@@ -407,7 +410,7 @@ function cldrScript(language: string): string {
   return new Intl.Locale(language).maximize().script ?? "";
 }
 
-/** Returns the share of letters outside the language's scripts, or 0 when those are unknown. */
+/** Returns the share of letters outside the language's scripts, or 0 if its scripts are unknown. */
 function foreignShare({ byScript, letters }: Letters, language: string): number {
   const script = scriptOfLanguage(language);
   if (script === undefined) return 0;
@@ -417,9 +420,7 @@ function foreignShare({ byScript, letters }: Letters, language: string): number 
   return 1 - own.reduce((sum, script) => sum + (byScript.get(script) ?? 0), 0) / letters;
 }
 
-/**
- * Returns the main script (`Latin`, `Cyrillic`, `Arabic`, `Devanagari`) or its only language; null for too few letters.
- */
+/** Returns the main script (`Latin`, `Cyrillic`, `Arabic`, `Devanagari`) or its only language, or null for too few letters. */
 function scriptOf({ byScript, letters }: Letters): string | null {
   if (letters < fewestLetters) return null;
   // Japanese also uses Chinese characters.

@@ -1,21 +1,21 @@
 /**
- * Writes a page's words in Postgres' `tsvector` input form, identical to `to_tsvector` of the same texts in sequence,
- * so the server only casts. Positions run through the whole page, and each part has a weight. The bounds are those of
- * tsvector (tokens under 2047 bytes, positions up to 16383, 255 per lexeme) and of the message.
+ * Writes a page's words in the input form of Postgres' `tsvector`, identical to `to_tsvector` of the same texts in sequence,
+ * so that the server only has to cast it. Positions run through the whole page, and each part has a weight. The limits are
+ * those of tsvector (tokens under 2047 bytes, positions up to 16383, 255 per lexeme) and of the message.
  */
 
 import type { Dictionary } from "./dictionaries.ts";
 import { flat } from "./source-text.ts";
 import { splitTokens, type Token, type TokenSink } from "./tokens.ts";
 
-/** A is the title, B headings and description, D (the unwritten default) text. */
+/** A is the title, B is headings and description, and D (the default, which is not written) is text. */
 export type Weight = "A" | "B" | "D";
 
 const maxPosition = 16_383;
 const maxPositionsPerLexeme = 255;
 const maxTokenBytes = 2046;
 
-/** The message allows 900,000. */
+/** The message allows 900,000 characters. */
 const maxVectorCharacters = 800_000;
 
 const weights: readonly Weight[] = ["D", "B", "A"];
@@ -31,12 +31,12 @@ export class LexemeVector implements TokenSink {
   readonly #page = ++pagesBegun;
   readonly #table: LexemeTable;
   readonly #formatCharactersBreakWords: boolean;
-  /** Holds lexemes that the table had no room for. */
+  /** Lexemes for which the table had no room. */
   readonly #own = new Map<string, Lexeme>();
   readonly #lexemes: Lexeme[] = [];
-  /** Per slot of `#lexemes`: the number of occurrences, and the first and last one kept. */
+  /** For each slot of `#lexemes`: the number of occurrences, and the first and last one kept. */
   #slots = new Int32Array(slotFields * firstCapacity);
-  /** Pairs of `position * 4 + weight` and the index of the lexeme's next occurrence; 0 means none. */
+  /** Pairs of `position * 4 + weight` and the index of the lexeme's next occurrence, where 0 means none. */
   #occurrences = new Int32Array(4 * firstCapacity);
   #kept = 0;
   #position = 0;
@@ -136,7 +136,7 @@ export class LexemeVector implements TokenSink {
     return this.#kept;
   }
 
-  /** Another page may have used the lexemes since this page's last text. */
+  /** Another page may have used the lexemes since the last text of this page. */
   #resume(): void {
     if (pageAtWork === this.#page) return;
     pageAtWork = this.#page;
@@ -162,7 +162,7 @@ function doubled(values: Int32Array): Int32Array<ArrayBuffer> {
   return larger;
 }
 
-/** Writes a tsvector into a reused buffer, because joining thousands of strings costs more than their characters. */
+/** Writes a tsvector into a reused buffer, because joining thousands of strings costs more than writing their characters. */
 
 const weightLetters = [0, 0x42, 0x41];
 
@@ -178,7 +178,7 @@ class VectorText {
   #length = 0;
   #isFirstPosition = true;
 
-  /** `isNarrow` means that all characters are Latin-1; `atMost` is the maximum length. */
+  /** `isNarrow` means that all characters are Latin-1. `atMost` is the maximum length. */
   constructor(isNarrow: boolean, atMost: number) {
     this.#isNarrow = isNarrow;
     const spare =
@@ -197,7 +197,7 @@ class VectorText {
     this.#isFirstPosition = true;
   }
 
-  /** `position` is at most 16383; `weight` is 0 for D, 1 for B, 2 for A. */
+  /** `position` is at most 16383. `weight` is 0 for D, 1 for B and 2 for A. */
   addPosition(position: number, weight: number): void {
     const units = this.#units;
     let at = this.#length;
@@ -225,32 +225,31 @@ class VectorText {
   }
 }
 
-// Caches the lexemes of recent words, with a table per text search configuration that all pages share, so a known word
-// needs one look-up and no string. Words are given by position, hashed while they are read (FNV-1a) and looked up with
-// open addressing.
+// Caches the lexemes of recent words. All pages share one table per text search configuration, so that a known word needs one
+// look-up and no string. Words are given by position, hashed while they are read (FNV-1a) and looked up with open addressing.
 //
-// A full table becomes the previous one, from which words still in use are copied until the next is full; tables of the
-// least recently used configurations are dropped. A page keeps the table with which it began, and stores in its own map
-// what no longer fits.
+// A full table becomes the previous one, from which words still in use are copied until the next table is full. Tables of the
+// least recently used configurations are dropped. A page keeps the table with which it began, and stores in its own map what
+// no longer fits.
 
-/** A word of the index. `page` and `slot` belong to the page being read (lexemes.ts). */
+/** A word of the index. `page` and `slot` belong to the page that is being read (lexemes.ts). */
 interface Lexeme extends LexemeHash {
   readonly text: string;
-  /** The quoted lexeme with quotes and backslashes doubled, followed by the colon before positions. */
+  /** The quoted lexeme, with quotes and backslashes doubled, followed by the colon that precedes positions. */
   readonly written: string;
-  /** All characters of `written` are Latin-1. */
+  /** True if all characters of `written` are Latin-1. */
   readonly isNarrow: boolean;
   page: number;
   slot: number;
 }
 
-/** A table of 32,768 words takes about 8 MB; a page uses some hundred, few of them new. */
+/** A table of 32,768 words takes about 8 MB. A page uses several hundred words, few of them new. */
 const maxWords = 32_768;
 
 const maxWordsOverall = 3 * maxWords;
 const slotCount = 2 * maxWords;
 
-/** Limits the search; only deliberately chosen words need more. */
+/** Limits the search. Only deliberately chosen words need more. */
 const maxProbes = 32;
 
 const maxKeptCharacters = 64;
@@ -285,9 +284,9 @@ class LexemeTable {
   readonly #dictionary: Dictionary;
   #previous: LexemeTable | null;
   readonly #slots = new Uint16Array(slotCount);
-  /** Stores all characters contiguously, which compares faster than strings. */
+  /** All characters in one array, where they compare faster than strings. */
   #units = new Uint16Array(firstUnits);
-  /** Stores each word's hash beside its offset in `#units`, so a look-up misses the cache only once. */
+  /** Each word's hash beside its offset in `#units`, so that a look-up misses the cache only once. */
   readonly #words = new Int32Array(2 * (maxWords + 2));
   #count = 0;
   readonly #lexemesOfWords: (Lexeme | null)[] = [null];
@@ -311,7 +310,7 @@ class LexemeTable {
     this.#previous = null;
   }
 
-  /** Returns null for a stop word. `own` holds the page's lexemes that do not fit here. */
+  /** Returns null for a stop word. `own` contains the page's lexemes that do not fit into the table. */
   lexemeOf(token: Token, own: Map<string, Lexeme>): Lexeme | null {
     const at = this.#placeOf(token);
     const word = at < 0 ? 0 : this.#slots[at]!;
@@ -412,9 +411,9 @@ function newLexeme(text: string): Lexeme {
   };
 }
 
-// Computes a 64-bit simhash of a page's lexemes (Charikar 2002; Manku and others 2007): pages that share most words
-// differ in few bits. A lexeme's hash is two mixed rounds of FNV-1a with different bases. Crawlers of different
-// versions compare the results, so hash, weights and bit order must never change.
+// Computes a 64-bit simhash of a page's lexemes (Charikar 2002, Manku and others 2007): pages that share most words differ in
+// few bits. A lexeme's hash is two mixed rounds of FNV-1a with different bases. Crawlers of different versions compare the
+// results, so hash, weights and bit order must never change.
 
 interface LexemeHash {
   readonly low: number;
@@ -429,7 +428,7 @@ function lexemeHash(lexeme: string): LexemeHash {
 const planeCount = 26;
 
 /**
- * Sums, for each of 64 bits, the weights of the lexemes that have it set, 32 bits at a time: plane `k` holds digit `k`
+ * Adds up, for each of 64 bits, the weights of the lexemes that have the bit set, 32 bits at a time. Plane `k` holds digit `k`
  * of every sum, and an addition carries through the planes.
  */
 class SimhashSum {
@@ -438,7 +437,7 @@ class SimhashSum {
   #total = 0;
 
   add(hash: LexemeHash, count: number): void {
-    // The weight is 1 for one occurrence and 4 for eight; integers are several times faster than logarithms.
+    // The weight is 1 for one occurrence and 4 for eight. Integers are several times faster than logarithms.
     const weight = 32 - Math.clz32(count);
     this.#total += weight;
     for (let plane = 0; weight >> plane !== 0; plane++) {

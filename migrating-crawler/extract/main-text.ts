@@ -1,11 +1,11 @@
 /**
- * Finds a page's own text, without navigation, footers, notices, readers' comments and link lists. Explicit statements
- * come first: microdata that name the article's text, furniture by element, role and class. Then it looks for the
- * element with the text, as reader views do; where none holds enough, it chooses blocks one by one by link density and
- * length, each with its neighbours (Kohlschütter, Fankhauser and Nejdl 2010, "Boilerplate detection using shallow text
- * features", the tree on number of words).
+ * Finds a page's own text, without navigation, footers, notices, readers' comments and link lists. Explicit statements come
+ * first: microdata that name the article's text, and furniture marked by element, role and class. Then it looks for the
+ * element that contains the text, as reader views do. If no element contains enough, it chooses blocks one by one by the link
+ * density and length of each block and its neighbours (Kohlschütter, Fankhauser and Nejdl 2010, "Boilerplate detection using
+ * shallow text features", the tree on number of words).
  *
- * The rest stays out of the index entirely: it repeats on every page of a site, fills the vectors and hides
+ * The rest stays out of the index entirely, because it repeats on every page of a site, fills the vectors and hides
  * near-duplicates. A page with hardly anything else (a link list, a form) keeps all its text unless it calls itself an
  * article.
  */
@@ -13,13 +13,13 @@ import { type Containers, mark } from "./html-tags.ts";
 import type { PictureText, ReadPage } from "./read-page.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
-/** The rules are not made for texts with fewer words. */
+/** A choice with fewer words is not accepted as the main text, because the rules are not made for short texts. */
 const minMainWords = 40;
 
-/** An article may be shorter, but not as short as a caption or a notice. */
+/** If the page calls itself an article, its text may be this short, which still excludes captions and notices. */
 const minArticleWords = 12;
 
-/** A link list has less than this share of its words in what looks like text. */
+/** A page is a link list if a smaller share of its words looks like text. */
 const minMainShare = 0.1;
 
 interface Measured {
@@ -28,7 +28,7 @@ interface Measured {
   readonly linkDensity: number;
 }
 
-/** Keeps the order and includes headings. `isArticle` means that the page calls itself one. */
+/** Returns the main blocks in their order, including headings. `isArticle` means that the page calls itself an article. */
 export function mainBlocks(
   blocks: readonly TextBlock[],
   containers: Containers,
@@ -54,7 +54,7 @@ export function mainBlocks(
   return taken.length > 0 ? taken.map(({ block }) => block) : blocks;
 }
 
-/** Selects pictures beside the main text or in elements that hold mostly main text. */
+/** Selects pictures beside the main text, or in elements that contain mostly main text. */
 export function mainPictures(
   { blocks, alts, containers: { parents } }: Pick<ReadPage, "blocks" | "alts" | "containers">,
   main: readonly TextBlock[],
@@ -84,11 +84,11 @@ function without(measured: readonly Measured[], marks: number): readonly Measure
   return measured.filter(({ block }) => (block.marks & marks) === 0);
 }
 
-/** Drops what class names call furniture, unless it holds nearly all prose, since the names may be wrong. */
+/** Drops what class names call furniture, unless that contains nearly all prose, since the names may be wrong. */
 function candidatesOf(unnamed: readonly Measured[]): readonly Measured[] {
   const [own, unlikely] = [without(unnamed, mark.comments), without(unnamed, mark.likelyFurniture)];
   const some = proseWords(unlikely);
-  // Comments are often longer than the article; a thread consists only of comments.
+  // Comments are often longer than the article. A page of nothing but comments is a thread.
   const told = some === 0 && proseWords(own) < minMainWords ? unnamed : own;
   return 2 * some < proseWords(told) ? told : unlikely;
 }
@@ -100,7 +100,7 @@ export function isHeading({ headingLevel, words }: TextBlock): boolean {
   return headingLevel > 0 && words <= maxHeadingWords;
 }
 
-/** Finds the article's text by microdata, with the lead between headline and text; empty when it is short. */
+/** Finds the article's text by microdata, with the lead between headline and text. Returns nothing if the text is short. */
 function bodyOf(candidates: readonly Measured[]): readonly Measured[][] {
   const isBody = ({ block }: Measured) => (block.marks & mark.articleBody) !== 0;
   const first = candidates.findIndex(isBody);
@@ -118,7 +118,7 @@ function measure(block: TextBlock): Measured {
 
 const wordsOf = (measured: readonly Measured[]) => measured.reduce((sum, { words }) => sum + words, 0);
 
-/** Prose is long and hardly linked. */
+/** Prose is long and has few links. */
 const isProse = ({ words, linkDensity }: Measured) => words > 16 && linkDensity <= 1 / 3;
 
 const proseWords = (measured: readonly Measured[]) => wordsOf(measured.filter(isProse));
@@ -146,7 +146,7 @@ function kept(
 
 const none: Pick<Measured, "words" | "linkDensity"> = { words: 0, linkDensity: 0 };
 
-/** Text in an element that marks the main part may be short. */
+/** Text in an element that marks the main part may be this short. */
 const minMarkedWords = 5;
 
 /** Implements figure 2 of the paper, with a shortcut for text inside `main` or `article`. */
@@ -160,7 +160,7 @@ function isMain(now: Measured, before: typeof none, after: typeof none): boolean
 /** Teasers also have first-level headings, but those are links. */
 const isHeadline = ({ headingLevel, linkWords }: TextBlock) => headingLevel === 1 && linkWords === 0;
 
-/** A heading belongs to what follows it; a first-level one belongs to the page. */
+/** A heading belongs to what follows it, and a first-level one to the page. */
 function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): void {
   let follows = false;
   for (let at = candidates.length - 1; at >= 0; at--) {
@@ -170,9 +170,9 @@ function takeHeadings(candidates: readonly Measured[], isTaken: Uint8Array): voi
   }
 }
 
-// Finds the element that holds the text as reader views do (the steps of Readability 0.6, counted in blocks):
-// paragraphs score for their ancestors, nearer ones more, minus their links; the best element wins, with siblings that
-// are also text. Values that differ from Readability were fitted on the first halves of two public gold sets
+// Finds the element that contains the text as reader views do (the steps of Readability 0.6, counted in blocks). Paragraphs
+// score for their ancestors, more for nearer ones, and links reduce the score. The best element wins, with those siblings that
+// are also text. Values that differ from Readability's were fitted on the first halves of two public gold sets
 // (test/bench/results/extraction.md).
 
 const fewestScoredCharacters = 25;
@@ -184,16 +184,16 @@ const leastSiblingScore = 10;
 const siblingShare = 0.2;
 const maxSiblingDensity = 0.25;
 
-/** An element that holds hardly more than the best one counts as that one, and its siblings are checked. */
+/** An ancestor that contains hardly more text than the best element takes its place, and its siblings are checked. */
 const aloneShare = 0.02;
 
-/** The score that a headline adds to its element, because short text is found beside it. */
+/** The score that a headline adds to its element, so that a short text beside it is found. */
 const headlineScore = 2;
 
 const muchMore = 1.3;
 const hardlyLinked = 0.1;
 
-/** A region with fewer words or a smaller share of prose is a chance find. */
+/** A region with fewer words, or with a smaller share of prose, was found by chance. */
 const minRegionWords = 12;
 const minRegionShare = 0.45;
 
@@ -246,7 +246,7 @@ interface ContainerWords {
   readonly linkWords: Float64Array;
 }
 
-/** Finds the largest ancestor with much more prose and hardly a link. */
+/** Finds the largest ancestor with much more prose and few links. */
 function wholeOf(
   candidates: readonly Measured[],
   { parents, words, linkWords }: ContainerWords & { readonly parents: readonly number[] },
@@ -289,7 +289,7 @@ function climbed(scores: Float64Array, parents: readonly number[], top: number):
   return top;
 }
 
-/** An element that contains three other elements of nearly the best score is the text. */
+/** If an element contains three other elements of nearly the best score, it is the text. */
 function commonOf(scores: Float64Array, parents: readonly number[], top: number): number {
   let others: number[] = [];
   for (let at = 1; at < scores.length; at++)

@@ -1,6 +1,6 @@
 /**
- * Recognises tags, comments and character references inside text (a page about HTML has them): Postgres' default parser
- * treats them as tokens that no dictionary uses.
+ * Recognises tags, comments and character references inside text (for instance, on a page about HTML). Postgres' default
+ * parser treats them as tokens that no dictionary uses.
  */
 
 const [exclamation, quote, numberSign, apostrophe, hyphen, dot, slash, colon, semicolon] = [
@@ -9,11 +9,11 @@ const [exclamation, quote, numberSign, apostrophe, hyphen, dot, slash, colon, se
 
 const [greater, question, backslash, underscore] = [0x3e, 0x3f, 0x5c, 0x5f];
 
-/** Finds the tags of one text. Content of `<script>` and `<style>` counts as blank. */
+/** Finds the tags of one text. The content of `<script>` and `<style>` counts as blank. */
 export class Tags {
   readonly #text: string;
   #noCommentEndFrom = Number.POSITIVE_INFINITY;
-  /** True within a script or style; Postgres sets this even when the tag turns out to be invalid. */
+  /** True within a script or style. Postgres sets this even if the tag turns out to be invalid. */
   ignoring = false;
 
   constructor(text: string) {
@@ -119,10 +119,10 @@ function isHexDigit(text: string, at: number): boolean {
   return (classAt(text, at) & digit) !== 0 || (code >= 0x61 && code <= 0x66);
 }
 
-// Classifies characters as Postgres' default text search parser does in C.UTF-8 (the embedded database) and other glibc
-// UTF-8 locales, found by testing every code point in Postgres 15 and 18. Digits of other scripts count as letters;
-// marks continue a word but do not start one, and since Postgres 16 so do invisible format characters such as the soft
-// hyphen.
+// Classifies characters as Postgres' default text search parser does in C.UTF-8 (the embedded database) and other glibc UTF-8
+// locales. The classes were found by testing every code point in Postgres 15 and 18. Digits of other scripts count as letters.
+// Marks continue a word but do not start one, and neither do invisible format characters such as the soft hyphen since
+// Postgres 16.
 
 export const asciiLetter = 1;
 
@@ -138,12 +138,12 @@ export const urlCharacter = 16;
 /** Characters that extend an ASCII word or number: `. - _ @ : /`. */
 export const joiner = 32;
 
-/** Allowed in a tag outside quotes. */
+/** Characters that may occur in a tag outside quotes. */
 const tagCharacter = 64;
 
 export const space = 128;
 
-/** Ends white space because markup, a path or a signed number may begin: `< & / + -`. */
+/** Characters that end white space because markup, a path or a signed number may begin there: `< & / + -`. */
 export const opener = 256;
 
 export const wordStart = letter | digit;
@@ -156,10 +156,7 @@ const classes = new Uint16Array(0x10000);
 
 for (let code = 0; code < 0x80; code++) classes[code] = asciiClass(code) | classified;
 
-/**
- * Returns the class of the character as a sum of the constants above; both halves of a surrogate pair return the pair's
- * class.
- */
+/** Returns the class of the character as a sum of the constants above. Both halves of a surrogate pair have the pair's class. */
 export function classAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
   const known = classes[code]!;
@@ -170,7 +167,7 @@ export function classAt(text: string, at: number): number {
   return found;
 }
 
-/** Returns the class of a UTF-16 unit where it is known, or 0 when `classAt` must look. */
+/** Returns the class of a UTF-16 unit if it is known, or 0 if `classAt` must determine it. */
 export function classOfUnit(code: number): number {
   return classes[code]!;
 }
@@ -206,10 +203,10 @@ function pairClass(text: string, at: number, code: number): number {
   return isPair ? unicodeClass(String.fromCharCode(high, low)) : 0;
 }
 
-// Recognises hosts, URLs and e-mail addresses as Postgres' default text search parser does. A host is labels of ASCII
-// letters, digits, `-` and `_` between dots, ends in a label of two or more letters, and may have a port; a URL is a
-// host with a path; the part before an address's `@` is read like a host. When a longer match fails, the host ends at
-// its last complete position.
+// Recognises hosts, URLs and e-mail addresses as Postgres' default text search parser does. A host consists of labels of ASCII
+// letters, digits, `-` and `_` separated by dots, ends in a label of at least two letters, and may have a port. A URL is a
+// host with a path. The part of an e-mail address before the `@` is read like a host. If a longer match fails, the host ends
+// at its last complete position.
 
 export type Site =
   | { readonly type: "host"; readonly end: number }
@@ -217,7 +214,7 @@ export type Site =
   | { readonly type: "email"; readonly end: number }
   | { readonly type: "none"; readonly end: number };
 
-/** The state in a host: in a label, after `-` or `_`, after a dot, or after one or more letters that follow a dot. */
+/** The state within a host: in a label, after `-` or `_`, after a dot, or after one or more letters that follow a dot. */
 type Place = "label" | "joint" | "dot" | "letter" | "domain";
 
 export function siteAt(text: string, from: number): Site {
@@ -328,7 +325,7 @@ export function decimalEnd(text: string, at: number): number {
   return end;
 }
 
-/** Returns the end of the number whose sign is at `from`; -1 for none, `from` when a version follows. */
+/** Returns the end of the number whose sign is at `from`, -1 if there is none, or `from` if a version follows. */
 export function signedNumberEnd(text: string, from: number): number {
   const at = digitsEnd(text, from + 1);
   if (at === from + 1) return -1;

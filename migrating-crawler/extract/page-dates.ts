@@ -1,6 +1,6 @@
 /**
- * Finds when a page was published and last changed, from the most reliable source: article metas, JSON-LD, microdata,
- * other metas, times in the main part, the day in its URL, a line near the headline, times in asides and footers.
+ * Finds when a page was published and last changed, from the most reliable source that it has: article metas, JSON-LD,
+ * microdata, other metas, times in the main part, the day in its URL, a line near the headline, times in asides and footers.
  * Last-Modified is ignored, since most servers generate it for each answer.
  */
 
@@ -10,7 +10,7 @@ import type { NotedTime, PageNotes, StructuredData } from "./page-metadata.ts";
 import type { TextBlock } from "./text-blocks.ts";
 
 interface PageDates {
-  /** An ISO 8601 date, or null when the page does not say. */
+  /** An ISO 8601 date, or null if the page does not say. */
   readonly publishedAt: string | null;
   readonly modifiedAt: string | null;
 }
@@ -88,7 +88,7 @@ function dayInAddress(url: string): string | null {
   return found === null ? null : readMoment(`${found[1]}-${found[2]}-${found[3]}`);
 }
 
-/** Looks for a line that holds little more than a date, near the first heading or else anywhere. */
+/** Looks for a line that contains little more than a date, near the first heading or else anywhere. */
 function dayInText(blocks: readonly TextBlock[], language: string | null): string | null {
   const heading = Math.max(
     0,
@@ -112,15 +112,15 @@ function dayIn(blocks: readonly TextBlock[], most: number, language: string | nu
 
 // Provides the long and short month names of a language from CLDR.
 
-/** Tried after the language that a page declares, which may be wrong. */
+/** Languages to try after the one that a page declares, which may be wrong. */
 const common = ["en", "de", "fr", "es", "it", "pt", "nl", "ru"];
 
-/** Keeps the names of this many languages, since each takes some 5 ms to compute. */
+/** Maximum number of languages whose names are cached, since each takes about 5 ms to compute. */
 const maxKept = 50;
 
 const kept = new Map<string, ReadonlyMap<string, number>>();
 
-/** Returns 1 to 12, or 0 when the word is no month's name. `language` is the page's declaration (BCP 47). */
+/** Returns 1 to 12, or 0 if the word is not the name of a month. `language` is the page's declaration (BCP 47). */
 function monthOf(name: string, language: string | null): number {
   const stated = languageCode(language);
   const lower = name.toLowerCase();
@@ -143,7 +143,7 @@ function namesIn(locale: string): ReadonlyMap<string, number> {
 function monthNames(locale: string): Map<string, number> {
   const names = new Map<string, number>(locale === "en" ? [["sept", 9]] : []);
   for (const month of ["long", "short"] as const) {
-    // With a day the name may have another case: "3 мая", not "май".
+    // Together with a day, the name may be in another case: "3 мая", not "май".
     for (const day of [{}, { day: "numeric" }] as const) {
       const format = new Intl.DateTimeFormat(locale, { month, ...day, timeZone: "UTC" });
       for (let index = 0; index < 12; index++) {
@@ -156,9 +156,9 @@ function monthNames(locale: string): Map<string, number> {
   return names;
 }
 
-// Converts dates as written on pages to ISO 8601 (a day, or a time with its zone): ISO 8601 and loose forms of it, RFC
-// 5322, days with dots or slashes, and month names in the page's language or a common one. Ambiguous dates (03/04/2020)
-// follow the page's language.
+// Converts dates as written on pages to ISO 8601 (a day, or a time with its zone): ISO 8601 and loose forms of it, RFC 5322,
+// days with dots or slashes, and month names in the page's language or a common one. Ambiguous dates (03/04/2020) are read as
+// is usual in the page's language.
 
 export function readMoment(text: string, language: string | null = null): string | null {
   const part = text.slice(0, maxCharacters);
@@ -248,7 +248,7 @@ interface Time {
   readonly zone: string | undefined;
 }
 
-/** Accepts existing days from 1990 to 2099, since anything else on the web is an error. */
+/** Accepts existing days from 1990 to 2099, since other dates on the web are errors. */
 function day(year: string, month: string, date: string): string | null {
   const [y, m, d] = [Number(year), Number(month), Number(date)];
   if (y < 1990 || y > 2099 || m < 1 || m > 12 || d < 1) return null;

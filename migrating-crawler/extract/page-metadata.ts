@@ -1,6 +1,6 @@
 /**
- * Collects what a page says about itself outside its text: metas, head links, JSON-LD, microdata and times. Values stay
- * as written, within bounds; structured data and page-dates interpret them.
+ * Collects what a page says about itself outside its text: metas, head links, JSON-LD, microdata and times. Values are kept as
+ * written, within limits. Structured data and page-dates interpret them.
  */
 
 import { jsonOf } from "../core/json.ts";
@@ -13,7 +13,7 @@ const maxRobotsMetas = 10;
 const maxFeeds = 100;
 const maxTimes = 50;
 const maxItemTypes = 20;
-/** Longer JSON-LD is ignored; real pages have under 100 KB. */
+/** Longer JSON-LD is ignored. On real pages it has less than 100 KB. */
 const maxJsonCharacters = 512 * 1024;
 const maxJsonScripts = 20;
 const maxTdmMetas = 10;
@@ -21,7 +21,7 @@ const maxLicenseLinks = 5;
 
 /** A `time` element, or any element with a date property. */
 export interface NotedTime {
-  /** The `datetime` or `content` attribute, else the text. */
+  /** The `datetime` or `content` attribute, or else the text. */
   readonly value: string;
   readonly says: string;
   /** False inside navigation, asides and the like. */
@@ -36,7 +36,7 @@ export class PageNotes {
   language: string | null = null;
   contentLanguage: string | null = null;
   readonly itemTypes: string[] = [];
-  /** The robots metas for all crawlers and for our name. */
+  /** The robots metas that address all crawlers or this one by name. */
   readonly robots: string[] = [];
   readonly tdm = { reservation: [] as string[], policy: [] as string[] };
   readonly licenseLinks: string[] = [];
@@ -86,7 +86,7 @@ export class PageNotes {
     if (this.itemTypes.length < maxItemTypes) this.itemTypes.push(type);
   }
 
-  /** Values in the main part replace values from asides. */
+  /** Values in the main part replace those from asides. */
   noteItem(property: string, value: string, isInMain: boolean): void {
     const isKnown = this.items.has(property) && !(isInMain && this.#itemsAside.has(property));
     if (isKnown || (this.items.size >= maxMetas && !this.items.has(property))) return;
@@ -134,7 +134,7 @@ interface DeclaredRefresh {
 const maxRefreshCharacters = 10_000;
 const mostSeconds = 1e9;
 
-/** Returns null for no refresh, or for one that reloads the page itself. */
+/** Returns null if there is no refresh, or if it reloads the page itself. */
 export function declaredRefresh(content: string): DeclaredRefresh | null {
   const written = content.slice(0, maxRefreshCharacters);
   const time = /^[\t\n\f\r ]*(?:(\d+)(?:\.[\d.]*)?|\.[\d.]*)(?=[\t\n\f\r ;,])/.exec(written);
@@ -146,7 +146,7 @@ export function declaredRefresh(content: string): DeclaredRefresh | null {
   return { seconds: Math.min(mostSeconds, Number(time[1] ?? 0)), reference };
 }
 
-/** Ends at the matching quote, or without one takes the whole text. */
+/** Ends at the matching quote. If there is no quote, takes the whole text. */
 function unquoted(text: string): string {
   const [quote] = text;
   if (quote !== "'" && quote !== '"') return text;
@@ -154,11 +154,11 @@ function unquoted(text: string): string {
   return text.slice(1, end < 0 ? undefined : end);
 }
 
-// Reads what structured data say about a page's main subject: JSON-LD (schema.org), microdata, Open Graph, to a limited
-// depth and size. An article ranks before a product, and both before the page, its site and people.
+// Reads what structured data say about a page's main subject, to a limited depth and size: JSON-LD (schema.org), microdata,
+// Open Graph. An article ranks before a product, and both rank before the page, its site and people.
 
 export interface StructuredData {
-  /** The type without its namespace, such as `NewsArticle`, or empty. */
+  /** The type without its namespace, such as `NewsArticle`, or an empty string. */
   readonly type: string;
   readonly name: string;
   readonly description: string;
@@ -184,7 +184,7 @@ export function structuredData(notes: PageNotes): StructuredData | null {
   return thing === null && data.type === "" && data.name === "" ? null : data;
 }
 
-/** Returns whether the page says that it is about one thing: an article, a recipe, a product. */
+/** Returns whether the page says that it is about a single thing, such as an article, a recipe or a product. */
 export function isArticle(notes: PageNotes): boolean {
   const types = [
     notes.metas.get("og:type"),
@@ -220,7 +220,7 @@ function mainThing(scripts: readonly string[]): Thing | null {
   return best;
 }
 
-/** Tolerates comments or CDATA marks around JSON and line ends inside its strings; returns null for invalid JSON. */
+/** Accepts comments or CDATA marks around JSON and line ends inside its strings. Returns null for invalid JSON. */
 function parsed(script: string): unknown {
   const text = unwrapped(script.trim());
   return jsonOf(text) ?? jsonOf(text.replace(/\s/g, " ").replace(/;\s*$/, ""));
@@ -280,7 +280,7 @@ const besideThings = new Set(
   ).split(" "),
 );
 
-/** A 0 means that the type says nothing about the page's subject. */
+/** 0 means that the type says nothing about the page's subject. */
 function rankOf(type: string): number {
   if (/(?:Article|Posting|^Report|^Review|^Recipe|^Blog)$/.test(type)) return 4;
   if (things.has(type)) return 3;

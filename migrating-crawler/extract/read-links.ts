@@ -3,7 +3,7 @@ import { composed } from "#protocol/composed";
 import { flagsOf, type HtmlTag, mark, numbersOf } from "./html-tags.ts";
 import { flat } from "./source-text.ts";
 
-/** Exceeds what is shipped (`maxPageLinks`), since several may be the same URL. */
+/** Higher than what is sent (`maxPageLinks`), since several links may be the same URL. */
 const maxLinks = 20_000;
 const maxAnchorCharacters = 200;
 const maxHrefCharacters = 8192;
@@ -84,7 +84,7 @@ function isNofollow(rel: string | null): boolean {
   return rel !== null && /(?:^|\s)(?:nofollow|ugc|sponsored)(?:\s|$)/i.test(rel);
 }
 
-// Derives marks from an element's name, role (WAI-ARIA 1.2), style, class and id: invisible, furniture (navigation,
+// Derives an element's marks from its name, role (WAI-ARIA 1.2), style, class and id: invisible, furniture (navigation,
 // footer, notice) or main part.
 
 export interface TagAttributes {
@@ -144,7 +144,7 @@ function isShadowRoot(attributes: TagAttributes): boolean {
   return /^(?:open|closed)$/i.test(attributes.attribute("shadowrootmode") ?? "");
 }
 
-/** The ids of streamed page parts that React's script moves to their places: `S:0`, with an optional prefix. */
+/** The ids of streamed parts of a page, which React's script moves into place: `S:0`, with an optional prefix. */
 const streamedId = /(?:^|[^a-z\d])S:[\da-f]+$/;
 
 function isHidden(attributes: TagAttributes): boolean {
@@ -172,7 +172,7 @@ const furnitureName = new RegExp(
 const commentsName =
   /(?:^|[\s_-])(?:comments?|commentlist|respond|disqus)(?=$|[\s_-](?!open|closed|enabled))/i;
 
-/** Caches the marks of classes, which a site's pages repeat; ids are mostly new. */
+/** Caches the marks of classes, which repeat on a site's pages. Ids are not cached, because they are mostly new. */
 const knownClasses = new Map<string, number>();
 const maxKnownClasses = 2048;
 const maxKnownCharacters = 120;
@@ -205,5 +205,5 @@ export function tidy(written: string): string {
 
 const untidy = /\s\s|[^\S ]|^\s|\s$/;
 
-/** White space that is not a single blank; most texts have none and stay unchanged. */
+/** White space other than a single blank. Most texts have none and are returned unchanged. */
 const odd = /\s{2,}|[^\S ]/g;

@@ -1,6 +1,6 @@
 /**
- * Reads the entries of a sitemap or feed in one pass over its tokens, without tree, stack or the document's own entities,
- * so time and memory grow only with its length. Of a broken or truncated document the whole entries are read.
+ * Reads the entries of a sitemap or feed in one pass over its tokens, without a tree, a stack or the document's own entities,
+ * so that time and memory grow only with its length. The complete entries of a broken or truncated document are read.
  *
  *   outside → <url>, <sitemap>, <item>, <entry> → entry → its fields … → end tag, or the next entry → outside
  */
@@ -11,21 +11,21 @@ import { type ListForm, xmlRoot } from "./document-kind.ts";
 
 export interface StatedLink {
   readonly href: string;
-  /** The `xml:base` values of surrounding elements, outermost first, without the list's own. */
+  /** The `xml:base` values of the enclosing elements, outermost first, without that of the list itself. */
   readonly bases: readonly string[];
 }
 
 export interface ListEntry extends StatedLink {
   readonly title: string;
-  /** The entry's date in any form, or empty. */
+  /** The entry's date in any form, or an empty string. */
   readonly modified: string;
   readonly frequency: string;
 }
 
-/** The sitemap protocol allows this many URLs per file; further entries are ignored. */
+/** Maximum number of URLs per file in the sitemap protocol. Any more entries are ignored. */
 const maxEntries = 50_000;
 
-/** Tokens are read in pieces of this length, so that other work gets turns. */
+/** Tokens are read in pieces of this length, so that other work can run in between. */
 const pieceCharacters = 32 * 1024;
 
 const maxFieldCharacters = 8192;
@@ -62,11 +62,11 @@ type Field = "href" | "guid" | "title" | "modified" | "published" | "frequency";
 interface Dialect {
   readonly entries: readonly string[];
   readonly fields: Readonly<Record<string, Field>>;
-  /** In Atom the URL is an attribute of an empty element. */
+  /** In Atom, the URL is an attribute of an empty element. */
   readonly linkAttribute: string | null;
 }
 
-/** Names carry the root's prefix when the list's own elements have one. */
+/** If the list's own elements have the root's prefix, the names include it. */
 function dialectOf(form: Exclude<ListForm, "text">, prefix: string): Dialect {
   const named = (fields: Record<string, Field>) =>
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [prefix + name, field]));
@@ -119,7 +119,7 @@ class ListReader {
   #entry: Partial<Record<Field, string>> | null = null;
   #entryBases: readonly string[] = [];
   #linkBases: readonly string[] = [];
-  /** The field being read, or the name of a foreign element that is skipped with its content. */
+  /** The field that is being read, or the name of a foreign element that is skipped with its content. */
   #field: Field | null = null;
   #inside: string | null = null;
   #text = "";
@@ -162,7 +162,7 @@ class ListReader {
     this.#tokenizer.write(piece);
   }
 
-  /** At the end of the source, an entry with a URL counts and an unfinished field does not. */
+  /** At the end of the source, an entry that has a URL counts, but an unfinished field does not. */
   end(): void {
     this.#field = null;
     this.#finish();
@@ -258,8 +258,8 @@ class ListReader {
   }
 }
 
-// Divides a long computation into turns so that sockets are served in between: a 5 MB page takes most of a second, and
-// a probe's answer meanwhile would be timed late.
+// Divides a long computation into turns, so that sockets are served in between. A page of 5 MB takes most of a second, and a
+// probe's answer that arrives meanwhile would be timed late.
 
 const turnMs = 8;
 
@@ -271,7 +271,7 @@ export class WorkTurns {
     this.#quiet = quiet;
   }
 
-  /** Returns null while the turn lasts, else a promise to await. */
+  /** Returns null while the turn lasts, and then a promise to await. */
   next(): Promise<void> | null {
     return performance.now() - this.#beganMs < turnMs ? null : this.#yield();
   }

@@ -1,7 +1,7 @@
 /**
- * Reads a page's HTML in one pass and collects all that the index needs in reading order, within bounds. The scanner
- * reports tags and text, the open elements tell what a text belongs to, and blocks, links, properties and notes store
- * it. Deeper nesting than on any real page (38 on 254 of them) ends the reading.
+ * Reads a page's HTML in one pass and collects all that the index needs in reading order, within limits. The scanner reports
+ * tags and text, the open elements determine what a text belongs to, and blocks, links, properties and notes store it. Reading
+ * ends at a depth that no real page reaches (254 of them have at most 38).
  */
 import { composed } from "#protocol/composed";
 import { licenseType } from "../preferences/rsl.ts";
@@ -17,10 +17,10 @@ const maxHeadings = 100;
 const maxHeadingCharacters = 300;
 const maxTitleCharacters = 2000;
 const maxAltCharacters = 20_000;
-/** A character takes at most this many units of the source. */
+/** Maximum number of source units per character. */
 const mostUnits = 4;
 
-/** Pages are read in pieces of this length, so that other work gets turns. */
+/** Pages are read in pieces of this length, so that other work can run in between. */
 const pieceCharacters = 32 * 1024;
 
 export interface ReadPage {
@@ -31,7 +31,7 @@ export interface ReadPage {
   readonly leftOutLinks: number;
   readonly blocks: readonly TextBlock[];
   readonly containers: Containers;
-  /** Picture descriptions, without those in links and furniture. */
+  /** Picture descriptions, except those in links and furniture. */
   readonly alts: readonly PictureText[];
   readonly cut: boolean;
 }
@@ -62,15 +62,15 @@ class PageReader implements HtmlSink {
   readonly #properties = new PropertyReader(this.#notes);
   readonly #links = new LinkReader();
   readonly #headings: { level: number; text: string }[] = [];
-  /** The stack depth of the open heading and its level; 0 outside headings. */
+  /** The stack depth of the open heading and its level, both 0 outside headings. */
   #headingDepth = 0;
   #headingLevel = 0;
   #title: string | null = null;
   readonly #alts: PictureText[] = [];
   #altCharacters = 0;
-  /** The purpose of the current element's content when it is not markup. */
+  /** The purpose of the current element's content, if that is not markup. */
   #raw: "title" | "json" | "license" | "moves" | "text" | "nothing" | null = null;
-  /** The blocks of a streamed page's parts and placeholders by id. */
+  /** The blocks of a streamed page's parts and placeholders, by id. */
   readonly #streamed = new Map<string, { readonly block: number; readonly marks: number }>();
   readonly #moved = new Map<number, number>();
   #isCut = false;
@@ -145,7 +145,7 @@ class PageReader implements HtmlSink {
     }
   }
 
-  /** Counts words in the source when each unit is one character, which is faster than in `written`. */
+  /** Counts words in the source if each unit is one character, which is faster than counting in `written`. */
   #wordsOf(written: string, from: number, to: number): number {
     return written.length === to - from
       ? countWords(this.#source.units, from, to)
@@ -254,7 +254,7 @@ class PageReader implements HtmlSink {
     }
   }
 
-  /** A moved part takes the furniture and main marks of its new place. */
+  /** A moved part takes over the furniture and main marks of its new place. */
   #placed(blocks: readonly TextBlock[]): readonly TextBlock[] {
     if (this.#moved.size === 0) return blocks;
     const marks: number[] = [];
@@ -290,7 +290,7 @@ class PageReader implements HtmlSink {
 
 const jsonType = /^\s*application\/ld\+json\b/i;
 
-// React streams parts of a page hidden, with ids like `S:1`; scripts then move them to placeholder templates `B:1` (a
+// React streams parts of a page hidden, with ids like `S:1`. Scripts then move them to placeholder templates `B:1` (a
 // boundary: `$RC("B:1","S:1")`) or `P:1` (a segment: `$RS("S:1","P:1")`).
 const streamedId = /(?:^|[^a-z\d])[BPS]:[\da-f]+$/;
 const moves = /\$R([CRS])\("([^"]{1,100})","([^"]{1,100})"/g;
@@ -307,8 +307,8 @@ const breaksOut = new Set(
   ).split(" "),
 );
 
-// Reads microdata and times (WHATWG HTML, sections 4.5.14 and 5.2): properties of the page's own item, not of nested
-// items (an author's name is not the article's).
+// Reads microdata and times (WHATWG HTML, sections 4.5.14 and 5.2). Only properties of the page's own item count, not those of
+// nested items (an author's name is not the article's).
 
 const maxCharacters = 2000;
 
@@ -329,7 +329,7 @@ class PropertyReader {
     this.#notes = notes;
   }
 
-  /** Returns true when the element's text is a property's value; then call `begun`. */
+  /** Returns true if the element's text is the value of a property. `begun` must then be called. */
   open(tag: HtmlTag, attributes: TagAttributes, marks: number): boolean {
     this.#noteType(attributes, marks);
     const property = attributes.attribute("itemprop");
@@ -387,8 +387,8 @@ function isBlank(units: string, from: number, to: number): boolean {
 }
 
 /**
- * Counts words as runs without blanks; in scripts without blanks two characters count as one word. Long parts are
- * extrapolated from their beginning.
+ * Counts words as runs without blanks. In scripts without blanks, two characters count as one word. The count of a long part
+ * is extrapolated from its beginning.
  */
 export function countWords(text: string, from: number, to: number): number {
   let begin = from;
@@ -404,7 +404,7 @@ function wordsBetween(text: string, from: number, to: number): number {
   let [words, wide, wasBlank] = [0, 0, 1];
   for (let at = from; at < to; at++) {
     const code = text.charCodeAt(at);
-    // Avoids a branch that the processor would mispredict at every word: 1 for characters up to the blank, else 0.
+    // 1 for characters up to the blank, else 0. A branch would be mispredicted at every word.
     const isBlank = (code - 0x21) >>> 31;
     words += wasBlank & (isBlank ^ 1);
     wasBlank = isBlank;

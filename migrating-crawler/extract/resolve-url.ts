@@ -1,7 +1,4 @@
-/**
- * Resolves references to absolute crawlable URLs (WHATWG URL, octets as in RFC 3986 section 6.2.2) within the messages'
- * bounds.
- */
+/** Resolves references to absolute crawlable URLs (WHATWG URL, octets as in RFC 3986 section 6.2.2) that fit the messages. */
 import { canonicalEscapes, canParseUrl } from "#core/ip/url-host";
 import { maxUrlLength } from "#protocol/fields";
 
@@ -18,8 +15,8 @@ export function resolveUrl(reference: string, base: string): string | null {
   return canonical.length > maxUrlLength ? null : canonical;
 }
 
-// Resolves many references against one base with the result of `resolveUrl` (WHATWG URL), at a fraction of its cost for
-// plain references, which most are. Any reference that parsing might change goes to `resolveUrl`.
+// Resolves many references against one base with the same result as `resolveUrl` (WHATWG URL), at a fraction of its cost for
+// plain references, which most are. Any reference that parsing might change is passed to `resolveUrl`.
 
 export type ResolveReference = (reference: string) => string | null;
 
@@ -38,7 +35,7 @@ export function linkResolver(base: string): ResolveReference {
 interface BaseParts {
   readonly scheme: string;
   readonly origin: string;
-  /** Origin and path up to and including the last slash. */
+  /** Origin and path, up to and including the last slash. */
   readonly folder: string;
   readonly file: string;
   readonly whole: string;
@@ -58,7 +55,7 @@ function basePartsOf(base: string): BaseParts | null {
   };
 }
 
-/** Up to this length a result stays within the limit of `resolveUrl`. */
+/** References up to this length give results within the limit of `resolveUrl`. */
 const maxPlainCharacters = 1024;
 
 function joined(plain: string, base: BaseParts): string | null {
@@ -73,12 +70,12 @@ function joined(plain: string, base: BaseParts): string | null {
   }
   if (plain === "") return base.whole.length < maxPlainCharacters ? base.whole : null;
   if (first === question) return base.file.length < maxPlainCharacters ? base.file + plain : null;
-  // A colon may end a scheme.
+  // A reference with a colon may begin with a scheme.
   const isRelative = base.folder.length < maxPlainCharacters && !plain.includes(":") && isPlainPath(plain, 0);
   return isRelative ? base.folder + plain : null;
 }
 
-/** Reads `//host/path` from the host on. */
+/** Reads `//host/path`, starting at the host. */
 function absolute(plain: string, from: number, scheme: string): string | null {
   let at = from;
   let labelFrom = from;
@@ -101,7 +98,7 @@ function absolute(plain: string, from: number, scheme: string): string | null {
 const maxHostCharacters = 200;
 const [slash, question, dot, hash] = [0x2f, 0x3f, 0x2e, 0x23];
 
-/** A 1 marks characters that need no escaping in a path or query. */
+/** 1 for characters that need no escaping in a path or query. */
 const isPlainCode = new Uint8Array(128);
 for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&()*+,;=:@/%?") {
   isPlainCode[character.charCodeAt(0)] = 1;
@@ -109,7 +106,7 @@ for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 const notPlain = -1;
 
-/** Returns the start of the fragment or the end; `notPlain` when it is too long or has an unusual character. */
+/** Returns where the fragment starts, or the end. Returns `notPlain` if the reference is too long or has an unusual character. */
 function plainEnd(reference: string): number {
   if (reference.length > maxPlainCharacters) return notPlain;
   for (let at = 0; at < reference.length; at++) {
@@ -120,7 +117,7 @@ function plainEnd(reference: string): number {
   return reference.length;
 }
 
-/** Checks that no segment from here on is or could be a dot segment (`%2e`). */
+/** Checks that no segment from here on is, or could be, a dot segment (`%2e`). */
 function isPlainPath(plain: string, from: number): boolean {
   let isSegmentStart = true;
   for (let at = from; at < plain.length; at++) {

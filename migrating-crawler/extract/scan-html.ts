@@ -1,21 +1,20 @@
 /**
- * Tokenizes HTML by the rules of WHATWG HTML (section 13.2.5) in one pass: it creates no token objects, reads
- * attributes only on request, and skips comments and doctypes. Time is linear in the page's length, whatever is left
- * unclosed.
+ * Tokenizes HTML by the rules of WHATWG HTML (section 13.2.5) in one pass. It creates no token objects, reads attributes only
+ * on request, and skips comments and doctypes. The time is linear in the page's length, whatever is left unclosed.
  *
- * Two steps of the standard are left to the consumer of the text: line ends are not normalised, and NUL is kept.
+ * Two steps of the standard are not done here but by the consumer of the text: line ends are not normalised, and NUL is kept.
  */
 import { decodeHTML, decodeHTMLAttribute } from "entities";
 import { type HtmlTag, nameHash, tagOf } from "./html-tags.ts";
 import { type SourceText, sourceOf } from "./source-text.ts";
 
 export interface HtmlSink {
-  /** Inside SVG or MathML content models do not apply, and CDATA sections are text. */
+  /** Inside SVG or MathML, content models do not apply and CDATA sections are text. */
   readonly isForeign: boolean;
-  /** The scanner's `tag` gives the attributes during this call only. `isSelfClosing` means `<x/>`. */
+  /** The scanner's `tag` provides the attributes only during this call. `isSelfClosing` means `<x/>`. */
   openTag(tag: HtmlTag, isSelfClosing: boolean): void;
   closeTag(tag: HtmlTag): void;
-  /** Passes `source.slice(from, to)`; decode it (`decodeText`) when `mayRefer` is set. */
+  /** Passes `source.slice(from, to)`. If `mayRefer` is set, the text must be decoded (`decodeText`). */
   takeText(from: number, to: number, mayRefer: boolean): void;
 }
 
@@ -99,7 +98,7 @@ export class HtmlScanner {
     return after;
   }
 
-  /** Without an end tag the text extends to the end of the page. */
+  /** If there is no end tag, the text extends to the end of the page. */
   #content(tag: HtmlTag, from: number): number {
     const end = this.#contentEnd(tag, from);
     if (end > from) this.#sink.takeText(from, end, tag.content === "rcdata");
@@ -138,7 +137,7 @@ export class HtmlScanner {
     return this.#html.length;
   }
 
-  /** Reads `<!…`: a comment, doctype or CDATA section, or something skipped like a comment. */
+  /** Reads `<!…`: a comment, a doctype, a CDATA section, or something that is skipped like a comment. */
   #declaration(open: number): number {
     const html = this.#html;
     if (html.startsWith("--", open + 2)) return this.#commentEnd(open + 4);
@@ -175,10 +174,10 @@ export function decodeText(text: string): string {
 
 const isLetter = (code: number) => (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a;
 
-// Reads one tag (WHATWG HTML, sections 13.2.5.8 and 13.2.5.32 to 40): it notes the positions of name and attributes in
-// one pass and creates a value only on request.
+// Reads one tag (WHATWG HTML, sections 13.2.5.8 and 13.2.5.32 to 40). It records the positions of name and attributes in one
+// pass and creates a value only on request.
 
-/** Further attributes are ignored; real tags have at most 30. */
+/** Maximum number of attributes, after which the others are ignored. Real tags have at most 30. */
 const maxAttributes = 256;
 
 class TagReader {
@@ -186,10 +185,10 @@ class TagReader {
   readonly #html: string;
   readonly name = { from: 0, to: 0, hash: 0 };
   isSelfClosing = false;
-  /** The name and value of each attribute as from, to, from, to. */
+  /** The name and value of each attribute, as from, to, from, to. */
   readonly #places = new Int32Array(4 * maxAttributes);
   #attributes = 0;
-  /** Bit n is set when an attribute name has n characters (modulo 32). */
+  /** Bit n is set if an attribute name has n characters (modulo 32). */
   #lengths = 0;
 
   constructor(source: SourceText) {
@@ -213,7 +212,7 @@ class TagReader {
     return this.#attributes > 0;
   }
 
-  /** Returns the names as written; only the first of duplicates counts (WHATWG 13.2.5.33). */
+  /** Returns the names as written. Only the first of several duplicates counts (WHATWG 13.2.5.33). */
   attributeNames(): string[] {
     const names = new Set<string>();
     for (let at = 0; at < this.#attributes; at += 4) {
@@ -232,7 +231,7 @@ class TagReader {
     return decoded.includes("\0") ? decoded.replaceAll("\0", "\ufffd") : decoded;
   }
 
-  /** Returns the end of the tag, or -1 when the page ends first. */
+  /** Returns the end of the tag, or -1 if the page ends first. */
   read(from: number): number {
     const html = this.#html;
     let [at, hash] = [from, 0];

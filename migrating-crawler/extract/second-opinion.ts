@@ -1,6 +1,6 @@
 /**
- * Compares our reading of a page's links with an independent parser (node-html-parser) on one page in 10,000, chosen by
- * digest. Ours decides; operators learn of a difference, because one parser must be wrong.
+ * Compares this parser's reading of a page's links with that of an independent parser (node-html-parser), on one page in
+ * 10,000, chosen by digest. This parser decides. Operators learn of a difference, because one of the two must be wrong.
  */
 import type { OtherReading } from "#protocol/result";
 import type { ReadPage } from "./read-page.ts";
@@ -11,7 +11,7 @@ export const oneOfPages = 10_000;
 /** The other parser takes ten times as long: 40 ms for a page of this length. */
 const maxCharacters = 256 * 1024;
 
-/** Samples by digest (hex), so the same body is chosen everywhere or nowhere. */
+/** Samples by digest (hex), so that the same body is chosen everywhere or nowhere. */
 export const isSampled = (digest: string, oneOf: number): boolean =>
   Number.parseInt(digest.slice(0, 8), 16) % oneOf === 0;
 
@@ -20,11 +20,11 @@ export interface LinksOfTwo {
   readonly onlyTheirs: readonly string[];
 }
 
-/** Returns undefined when the page is too long for the other parser or was not read to its end. */
+/** Returns undefined if the page is too long for the other parser or was not read to its end. */
 export async function linksOfTwo(html: string, read: ReadPage, url: string): Promise<LinksOfTwo | undefined> {
   if (html.length > maxCharacters || read.cut || read.leftOutLinks > 0) return undefined;
   const { parse } = await import("node-html-parser");
-  // Without these options it drops links in unclosed tags and beside scripts.
+  // Without these options, the other parser drops links in unclosed tags and beside scripts.
   const root = parse(html, { parseNoneClosedTags: true, blockTextElements: { script: false, style: false } });
   const urlsOf = (base: string | undefined | null, hrefs: readonly string[]) => {
     const resolve = linkResolver(resolveUrl(base ?? "", url) ?? url);
