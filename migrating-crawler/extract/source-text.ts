@@ -1,15 +1,15 @@
 /**
- * Provides a page's text to the scanner. Markup is ASCII, and in UTF-8 an ASCII byte is always that character, so a
- * UTF-8 page is scanned as bytes and only the parts kept are decoded. Otherwise the nine in ten real pages with a
+ * Provides a page's text to the scanner. Markup is ASCII, and in UTF-8 an ASCII byte always stands for that character, so a
+ * UTF-8 page is scanned as bytes and only the parts to keep are decoded. Otherwise, the nine in ten real pages that have a
  * character beyond Latin-1 would take two bytes for every unit.
  *
- * A part must begin and end at an ASCII character or the page's ends: then decoding parts equals decoding the whole,
+ * A part must begin and end at an ASCII character or at the page's ends. Decoding the parts then equals decoding the whole,
  * even with broken sequences (WHATWG Encoding, section 8.1.1: an ASCII byte ends them).
  */
 import { isAscii } from "node:buffer";
 
 export interface SourceText {
-  /** ASCII is correct here; other characters are correct only in `slice`. */
+  /** Only the ASCII characters are correct here. `slice` returns all characters correctly. */
   readonly units: string;
   /** Both positions in `units` must be at ASCII characters. */
   slice(from: number, to: number): string;
@@ -28,7 +28,7 @@ export function flat(text: string): string {
   return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
 }
 
-/** Bytes are checked for ASCII in blocks of this size; most are. */
+/** The bytes are checked for ASCII in blocks of 1,024, most of which are ASCII only. */
 const blockBits = 10;
 
 const [unknown, plain, mixed] = [0, 1, 2];

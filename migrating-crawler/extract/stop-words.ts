@@ -1,14 +1,14 @@
 /**
- * Loads the stop words of Postgres' own text search dictionaries: the crawler must drop the same words as the server,
- * or positions and sizes would differ. They come from the installed Postgres package; the build embeds them in the
- * one-file bundle, so a partner needs no Postgres. Without either, no word is dropped: the vectors grow, but queries
- * still match, since the server drops stop words from them.
+ * Loads the stop words of Postgres' own text search dictionaries, because the crawler must drop the same words as the server,
+ * or positions and sizes would differ. They come from the installed Postgres package. The build embeds them in the one-file
+ * bundle, so that a partner needs no Postgres. If neither is available, no word is dropped: the vectors grow, but queries
+ * still match, since the server drops stop words from queries.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** The build (ops/build.mjs) defines the words by configuration. */
+/** The stop words by configuration, which the build (ops/build.mjs) defines. */
 declare const bundledStopWords: Readonly<Record<string, readonly string[]>> | undefined;
 
 let known: Readonly<Record<string, readonly string[]>> | null = null;

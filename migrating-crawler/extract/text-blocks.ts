@@ -1,6 +1,6 @@
 /**
- * Collects a page's text as blocks (paragraphs, list items, cells, headings) in order, each with its share of link text
- * and its elements' marks, within bounds.
+ * Collects a page's text as blocks (paragraphs, list items, cells, headings) in order, within limits. Each block has its share
+ * of link text and its elements' marks.
  */
 import { composed } from "#protocol/composed";
 import { mark } from "./html-tags.ts";
@@ -16,10 +16,10 @@ export interface TextBlock {
 
 const maxCharacters = 1_000_000;
 const maxBlocks = 50_000;
-/** A longer heading does not count as one. */
+/** A longer heading does not count as a heading. */
 const maxHeadingCharacters = 1000;
 
-/** Marks that may differ within one paragraph. */
+/** Marks that may differ within a paragraph. */
 const apart = mark.hidden | mark.unquoted;
 
 interface TextPart {
@@ -62,7 +62,7 @@ export class TextBlocks {
     if (this.#text !== "") this.#text += " ";
   }
 
-  /** A block boundary; inside a heading it is only a blank. */
+  /** Ends the block. Inside a heading, it only adds a blank. */
   break(): void {
     if (this.#headingLevel > 0) this.space();
     else if (this.#text !== "") this.#close();

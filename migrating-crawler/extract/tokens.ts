@@ -1,11 +1,11 @@
 /**
- * Splits text into the tokens of Postgres' default text search parser (PostgreSQL manual, section 12.5): words,
- * numbers, compounds with their parts, hosts, URLs, e-mail addresses, files, versions. Tokens that Postgres'
- * configurations discard (tags, entities, blanks, protocols) are not reported. Tests compare the result with Postgres
- * on real pages and random text.
+ * Splits text into the tokens of Postgres' default text search parser (PostgreSQL manual, section 12.5): words, numbers,
+ * compounds with their parts, hosts, URLs, e-mail addresses, files, versions. Tokens that Postgres' configurations discard
+ * (tags, entities, blanks, protocols) are not reported. Tests compare the result with Postgres on real pages and random text.
  *
- * One pass takes one look-up per character of a plain ASCII word. Text that may belong to something larger is examined
- * again at a joining character; stretches known to hold no host or path are not searched again, so time stays linear.
+ * Text is split in one pass, with one look-up per character of a plain ASCII word. At a joining character, text that may
+ * belong to something longer is examined again. Stretches known to contain no host or path are not searched again, so that the
+ * time stays linear.
  */
 import { anyWord, asciiWord, asItIs, type TokenKind } from "./dictionaries.ts";
 import {
@@ -35,7 +35,7 @@ import {
 /** The splitter reuses one such object for all tokens of a text. */
 export interface Token {
   readonly kind: TokenKind;
-  /** The whole text; the token spans from `from` to before `to`. */
+  /** The whole text. The token starts at `from` and ends before `to`. */
   readonly text: string;
   readonly from: number;
   readonly to: number;
@@ -147,7 +147,7 @@ class Splitter {
     return this.#takeHashed(asciiWord, from, at, hash);
   }
 
-  /** Handles ASCII letters from `from` to `at` that a joining character may extend. */
+  /** Handles the ASCII letters from `from` to `at`, which a joining character may extend. */
   #joined(from: number, at: number, is: number): number {
     const text = this.#text;
     const code = text.charCodeAt(at);
@@ -250,7 +250,7 @@ class Splitter {
     return this.#take(asItIs, from, decimalEnd(text, at));
   }
 
-  /** A version takes no sign, so it is split as if the sign were absent. */
+  /** A version cannot have a sign, so it is split as if the sign were not there. */
   #signedNumber(from: number): number {
     const end = signedNumberEnd(this.#text, from);
     if (end === from) return this.#number(from + 1);
@@ -291,7 +291,7 @@ interface Words {
   readonly end: number;
 }
 
-/** Returns what a word of the kind `first`, with a hyphen at `at`, becomes with everything joined to it. */
+/** Returns what a word of the kind `first`, with a hyphen at `at`, becomes together with everything joined to it. */
 function compoundFrom(text: string, first: TokenKind, at: number): Words {
   let kind = first;
   let end = at;
@@ -319,7 +319,7 @@ function compoundPart(text: string, from: number): Words | null {
   return { kind: isAscii ? asciiWord : anyWord, end: at };
 }
 
-// Hashes words for in-memory tables by character (FNV-1a over UTF-16 units).
+// Hashes words for in-memory tables, character by character (FNV-1a over UTF-16 units).
 
 const noHash = 0x811c9dc5 | 0;
 
@@ -333,16 +333,16 @@ export function hashOf(text: string, from: number, to: number): number {
   return hash;
 }
 
-// Reads file paths as Postgres' default text search parser does: names of ASCII letters, digits, `_`, `-` and single
-// dots between slashes, with `.`, `..` and `~` where shells allow them. When a longer match fails, the path ends at its
-// last complete position.
+// Reads file paths as Postgres' default text search parser does: names of ASCII letters, digits, `_`, `-` and single dots
+// between slashes, with `.`, `..` and `~` where shells allow them. If a longer match fails, the path ends at its last complete
+// position.
 
 /** The part read last: `/`, `~`, `/.` or `.`, `..`, or part of a name. */
 type PathPlace = "slash" | "home" | "dot" | "parent" | "name";
 
 const [fileDot, fileHyphen, fileUnderscore, fileSlash, fileTilde] = [0x2e, 0x2d, 0x5f, 0x2f, 0x7e];
 
-/** Returns the end of the path, or `-1 - position` where it fails. */
+/** Returns the end of the path, or `-1 - position` if it fails at that position. */
 function pathEnd(text: string, from: number, begun: PathPlace): number {
   let place = begun;
   let complete = -1;
@@ -368,7 +368,7 @@ function pathEnd(text: string, from: number, begun: PathPlace): number {
 
 const failed = (complete: number, at: number) => (complete < 0 ? -1 - at : complete);
 
-/** After `..` the text must end or a blank must follow. */
+/** `..` must be followed by a blank or the end of the text. */
 function isOver(text: string, at: number): boolean {
   return at >= text.length || (classAt(text, at) & space) !== 0;
 }

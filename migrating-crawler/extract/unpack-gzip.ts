@@ -1,7 +1,7 @@
 /**
- * Unpacks gzip (RFC 1952) with limited output, as a content coding and in files such as `sitemap.xml.gz` whatever their
- * header says, even when compressed twice. Like browsers and gzip, it ignores data after the last member (a line break,
- * a cache's comment); of a broken or truncated file it returns what was readable.
+ * Unpacks gzip (RFC 1952) with limited output, both as a content coding and in files such as `sitemap.xml.gz` whatever their
+ * header says, even when compressed twice. Like browsers and gzip, it ignores data after the last member (a line break, a
+ * cache's comment). From a broken or truncated file, it returns what was readable.
  */
 
 import type { Transform } from "node:stream";
@@ -9,10 +9,10 @@ import { constants, createGunzip, createInflateRaw, inflateRawSync, type ZlibOpt
 
 const maxLayers = 3;
 
-/** Beyond this many members, trailing data cannot be told from a broken member. */
+/** With more members than this, trailing data cannot be distinguished from a broken member. */
 const maxMembers = 1000;
 
-/** Flags of a member's header for the fields that follow (section 2.3.1). */
+/** Flags in a member's header for the fields that follow (section 2.3.1). */
 const [hasHeadSum, hasExtra, hasName, hasComment] = [2, 4, 8, 16];
 
 const fixedHeadBytes = 10;
@@ -27,7 +27,7 @@ export interface Unpacked {
   readonly truncated: boolean;
 }
 
-/** Returns at most `limit` bytes of each layer, and bytes that are not gzip unchanged. */
+/** Returns at most `limit` bytes of each layer. Bytes that are not gzip are returned unchanged. */
 export async function unpackGzip(bytes: Buffer, limit: number): Promise<Unpacked> {
   let unpacked: Unpacked = { bytes, truncated: false };
   for (let layer = 0; layer < maxLayers && isGzip(unpacked.bytes); layer++) {
@@ -52,13 +52,13 @@ export async function gunzipBounded(
   return await inflateBounded(members, bytes.subarray(0, end), bounds);
 }
 
-/** node:zlib reached the end of the input before the end of the compressed data. */
+/** True if node:zlib reached the end of the input before the end of the compressed data. */
 export const isCutShort = (error: Error | null): boolean =>
   error !== null && "code" in error && error.code === "Z_BUF_ERROR";
 
 /**
- * Returns the end of the last member when something else follows or its trailer is missing (some proxies lose those
- * eight bytes, but the data mark their own end). Returns null otherwise, or when a member is broken.
+ * Returns the end of the last member if something else follows, or if its trailer is missing (some proxies lose those eight
+ * bytes, but the data mark their own end). Returns null otherwise, or if a member is broken.
  */
 async function endOfMembers(bytes: Buffer, bounds: InflateBounds, isCut: boolean): Promise<number | null> {
   let end = 0;
@@ -86,14 +86,14 @@ function lengthOfHead(member: Buffer): number {
   return flags & hasHeadSum ? length + 2 : length;
 }
 
-/** Returns about the first `most` unpacked bytes for inspection; empty when unreadable. */
+/** Returns about the first `most` unpacked bytes for inspection, or an empty buffer if they are unreadable. */
 export function peekGzip(bytes: Buffer, most: number): Buffer {
   let peeked = bytes;
   for (let layer = 0; layer < maxLayers && isGzip(peeked); layer++) peeked = peekOnce(peeked, most);
   return isGzip(peeked) ? Buffer.alloc(0) : peeked;
 }
 
-/** Deflate packs at most 1,032 to 1, so this input gives at most four megabytes. */
+/** Deflate compresses at most 1,032 to 1, so this input unpacks to at most four megabytes. */
 const peekedInputBytes = 4096;
 
 function peekOnce(bytes: Buffer, most: number): Buffer {
@@ -105,9 +105,9 @@ function peekOnce(bytes: Buffer, most: number): Buffer {
   }
 }
 
-// Decodes bytes with node:zlib off the main thread until the output suffices.
+// Decodes bytes with node:zlib, off the main thread, until there is enough output.
 
-/** The decoder counts the bytes that it has consumed. */
+/** Node's decoders count the bytes that they have consumed. */
 export type Decoder = Transform & { readonly bytesWritten: number };
 
 export interface Inflated {
@@ -118,11 +118,11 @@ export interface Inflated {
 
 export interface InflateBounds {
   readonly limit: number;
-  /** Called for each piece; an error ends the decoding. */
+  /** Is called for each piece. Returning an error ends the decoding. */
   readonly check?: (outputBytes: number, inputBytes: number) => Error | null;
 }
 
-/** Never throws: broken or truncated input returns what was decodable, with the error. */
+/** Never throws. For broken or truncated input, returns what was decodable together with the error. */
 export function inflateBounded(
   decoder: Decoder,
   input: Buffer,

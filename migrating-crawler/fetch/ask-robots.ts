@@ -1,12 +1,12 @@
 /**
- * Fetches an origin's robots.txt (RFC 9309 section 2.3.1): it follows five redirects, also to other hosts; 4xx means no
- * rules; 5xx, 429, no answer and a bot gate's challenge forbid everything. Each request of the chain waits for its
- * host's turn and passes the address guard.
+ * Fetches an origin's robots.txt (RFC 9309 section 2.3.1), following up to five redirects, even to other hosts. 4xx means no
+ * rules. 5xx, 429, no answer, or a bot gate's challenge forbid everything. Each request of the chain waits for its host's turn
+ * and passes the address guard.
  *
- * The RFC leaves open whose rules apply to a redirect's target. Section 2.2.2 exempts only /robots.txt, so for any
- * other path of another origin that origin's rules are asked first; otherwise the owner of A could make us fetch what B
- * forbids. Results are cached under the final URL, so a thousand hosts redirecting to one file cost its owner one
- * request a day.
+ * The RFC leaves open whose rules apply to a redirect's target. Section 2.2.2 exempts only /robots.txt, so for any other path
+ * of another origin, that origin's rules are read first. Otherwise, the owner of A could make the crawler fetch what B
+ * forbids. Results are cached under the final URL, so that a thousand hosts redirecting to one file cost its owner one request
+ * a day.
  */
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { canParseUrl, withoutUser } from "#core/ip/url-host";
@@ -35,7 +35,7 @@ const productToken = "Nearcrawl";
 const maxRedirects = 5;
 
 export type RobotsAnswer =
-  /** The rules that were read, or none because the file does not exist (everything is allowed). */
+  /** The rules that were read, or none if the file does not exist (everything is allowed). */
   | {
       readonly type: "rules" | "none";
       readonly rules: RobotsRules;
@@ -43,13 +43,13 @@ export type RobotsAnswer =
     }
   /** A 5xx or 429 answer forbids everything. */
   | { readonly type: "closed"; readonly why: string }
-  /** Without an answer, or behind a bot gate, nothing can be fetched. */
+  /** If there is no answer, or a bot gate answers, nothing can be fetched. */
   | { readonly type: "unreachable"; readonly failure: Failure };
 
-/** Waits for the host's turn; call the result with the outcome (null when nothing was sent). */
+/** Waits for the host's turn. The returned function must be called with the outcome, or with null if nothing was sent. */
 export type TakeTurn = (client: SiteClient) => Promise<(answer: HostAnswer | null) => void>;
 
-/** A TakeTurn throws this when there is no turn in time, so robots.txt stays unknown. */
+/** A TakeTurn throws this if there is no turn in time, so that robots.txt stays unknown. */
 export class NoTurn extends Error {}
 
 export interface RobotsAsking {
@@ -58,7 +58,7 @@ export interface RobotsAsking {
   readonly userAgent: () => string;
   readonly take: TakeBytes;
   readonly sign?: SignRequest | undefined;
-  /** The agent whose rules are wanted; defaults to ours. */
+  /** The agent whose rules are wanted. Default: this crawler's. */
   readonly agent?: string;
   readonly onFile?: (file: Buffer) => void;
 }
@@ -67,7 +67,7 @@ export interface RobotsAsking {
 export interface RobotsMemory {
   get(place: string): RobotsAnswer | null;
   set(place: string, answer: RobotsAnswer): void;
-  /** Whether a host may be asked again for something other than its own /robots.txt; counts when it may. */
+  /** Whether a host may be asked again for something other than its own /robots.txt. If so, the request is counted. */
   mayAskElsewhere(host: string): boolean;
 }
 
@@ -84,7 +84,7 @@ export async function askRobots(
   return noRules;
 }
 
-/** The state of one chain: five redirects, so at most eleven requests. */
+/** The state of one chain of up to five redirects, which takes at most eleven requests. */
 interface Chain extends RobotsAsking {
   readonly memory: RobotsMemory;
   readonly client: SiteClient;
@@ -97,9 +97,7 @@ const noRules: RobotsAnswer = {
   rules: { rules: [], crawlDelaySeconds: null, sitemaps: [], agents: [], cut: false, uses: noUses },
 };
 
-/**
- * This result applies to the chain alone and is not cached, because places along it may be nearer to their own file.
- */
+/** This result applies to the chain alone and is not cached, because places along the chain may be nearer to their own file. */
 const tooManyRedirects: RobotsAnswer = {
   type: "closed",
   why: "robots.txt leads from one redirect to the next",
@@ -124,13 +122,13 @@ async function answerAt(url: URL, owner: string, chain: Chain): Promise<RobotsAn
 }
 
 function remembered(memory: RobotsMemory, place: string, answer: RobotsAnswer): RobotsAnswer {
-  // A limit of ours says nothing about the site.
+  // A limit of this crawler says nothing about the site.
   const isOurs = answer.type === "unreachable" && answer.failure.code === "held-back";
   if (answer !== tooManyRedirects && !isOurs) memory.set(place, answer);
   return answer;
 }
 
-/** Returns why another origin's URL may not be fetched; null counts the request. */
+/** Returns why another origin's URL may not be fetched. Otherwise counts the request and returns null. */
 async function forbidden(url: URL, chain: Chain): Promise<RobotsAnswer | null> {
   const theirs = await answerAt(new URL("/robots.txt", url), url.origin, chain);
   if (theirs.type === "closed" || theirs.type === "unreachable") return theirs;
@@ -152,13 +150,13 @@ async function oneStep(url: URL, place: string, chain: Chain): Promise<Step> {
   const asked = isHere ? client : new SiteClient({ origin: url.origin, connector, timeouts, sign });
   try {
     const endTurn = await takeTurn(asked);
-    // Another slice may have asked while this one waited for its turn.
+    // Another slice may have fetched the file while this one waited for its turn.
     const known = memory.get(place);
     if (known !== null) {
       endTurn(null);
       return known;
     }
-    // The host's pace treats every 5xx as temporary, so robots.txt is asked for again after the back-off.
+    // The host's pace treats every 5xx like a 503, so that robots.txt is fetched again after the back-off.
     const read = await askSmallFile(asked, fileAt(url, chain), (met) =>
       endTurn((met?.status ?? 0) >= 500 ? { ...met!, status: 503 } : met),
     );
@@ -196,7 +194,7 @@ interface SmallFile {
   readonly of: Challenge["of"];
   readonly userAgent: () => string;
   readonly take: TakeBytes;
-  /** Returns null when the status means that the answer is not the file. */
+  /** Returns null if the status means that the answer is not the file. */
   readonly read: (answer: SiteAnswer) => Promise<{ readonly bytes: Buffer } | null>;
 }
 
@@ -206,7 +204,7 @@ interface SmallAnswer {
   readonly location: string | null;
 }
 
-/** Runs within the turn that `endTurn` ends. */
+/** Must be called within the turn, which `endTurn` ends. */
 export async function askSmallFile(
   client: SiteClient,
   file: SmallFile,
@@ -237,12 +235,12 @@ async function readSmallFile(
   return { status, bytes, location, retryAfterSeconds: waits };
 }
 
-// Reads a response body within limits on the wire and after decoding. A larger body is cut and marked; one with a
+// Reads a response body within limits on the wire and after decoding. A larger body is cut and marked as such. A body with a
 // broken coding fails as a whole.
 
 export type { TakeBytes };
 
-/** The maximum kept on the wire and decoded; 99.9 % of real pages are smaller. */
+/** Maximum kept of a body, both on the wire and decoded. 99.9 % of real pages are smaller. */
 export const maxBodyBytes = 5 * 1024 * 1024;
 
 interface Body {
@@ -254,7 +252,7 @@ interface Body {
 interface BodyBounds {
   readonly limit: number;
   readonly take: TakeBytes;
-  /** Called with the first bytes of an unencoded body; false stops the reading. */
+  /** Is called with the first bytes of an unencoded body. Returning false stops the reading. */
   readonly wants?: (head: Buffer) => boolean;
 }
 
@@ -268,7 +266,7 @@ async function readPacked(
   return isGzip(bytes) ? decodeBody("gzip", { bytes, cut: truncated, limit }) : { bytes };
 }
 
-/** Returns at most `limit` decoded bytes, or null when the first ones were not wanted. Throws a Failure. */
+/** Returns at most `limit` decoded bytes, or null if the first ones were not wanted. Throws a Failure. */
 export async function readWantedBody(
   answer: SiteAnswer,
   { limit, take, wants }: BodyBounds,
@@ -296,7 +294,7 @@ async function codingsOrDrop(answer: SiteAnswer, take: TakeBytes): Promise<Retur
   }
 }
 
-/** Drops an error's body, but throws a Failure when it is a bot gate's. */
+/** Drops an error's body. If the body is a bot gate's, throws a Failure. */
 export async function dropUnlessGate(
   answer: SiteAnswer,
   of: Challenge["of"],

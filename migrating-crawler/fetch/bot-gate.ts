@@ -1,8 +1,8 @@
 /**
- * Distinguishes a bot gate's challenge from the site's own answer: by headers that providers document, by content found
- * only in their interstitials, and by shape for unknown providers. A page with more words and links than an
- * interstitial is never a gate: forms with a captcha, articles about gates and short errors belong to the site. Nothing
- * here solves or evades a challenge.
+ * Distinguishes a bot gate's challenge from the site's own answer: by headers that providers document, by content found only
+ * in their interstitials, and by shape for unknown providers. A page with more words and links than an interstitial is never
+ * considered a gate, because forms with a captcha, articles about gates and short errors belong to the site. Nothing here
+ * solves or evades a challenge.
  */
 import { asksForProof, type Challenge, unknownGate } from "#protocol/bot-gate";
 import { challenged, type Failure } from "../core/failure.ts";
@@ -18,15 +18,15 @@ interface Answer {
   readonly headers: AnswerHeaders;
 }
 
-/** The limit for interstitials with inline scripts; most have 2 to 40 KB. */
+/** Limit for interstitials with inline scripts. Most have 2 to 40 KB. */
 export const mostGateBytes: number = 256 * 1024;
 
 const mostUnmarkedBytes = 48 * 1024;
 
-/** The maximum of an interstitial; Anubis explains itself at length. */
+/** Maximum size of an interstitial. `marked` is larger because Anubis explains itself at length. */
 const marked = { words: 300, links: 8 };
 const unmarked = { words: 100, links: 3 };
-/** A page that only runs a script has fewer words. */
+/** A page that does nothing but run a script has fewer words. */
 const mostShellWords = 20;
 
 export function gateFailure(provider: string, of: Challenge["of"], status: number): Failure {
@@ -69,8 +69,8 @@ export function mayBeGate({ status, headers }: Answer): boolean {
 const notAsked: ReadonlySet<number> = new Set([402, 404, 407, 410, 451]);
 
 /**
- * Content found only in interstitials, outside their text. `soft` marks also occur on script-drawn pages of the
- * provider's customers, which have an element to draw into.
+ * Content found only in interstitials, outside their text. `soft` marks also occur on script-drawn pages of the provider's
+ * customers, which can be recognised by an element to draw into.
  */
 const gateMarks: readonly (readonly [provider: string, mark: RegExp, soft?: "soft"])[] = [
   [
@@ -119,21 +119,21 @@ const gateTexts: readonly (readonly [provider: string, text: RegExp])[] = [
 ];
 
 export interface GateFinding {
-  /** Null when this body appears to be the site's own. */
+  /** Null if this body appears to be the site's own. */
   readonly provider: string | null;
   /**
-   * What script-only pages of one kind share: pages without signs of an application, or with noindex and next to no
-   * text. Null when the page has content of its own.
+   * What script-only pages of one kind have in common: pages without signs of an application, or with noindex and hardly any
+   * text. Null if the page has content of its own.
    */
   readonly shell: string | null;
-  /** True when the page is empty without scripts: an application draws it, or it says so. */
+  /** True if the page is empty without scripts, because an application draws it or because it says so. */
   readonly needsScripts: boolean;
 }
 
 const siteOwn: GateFinding = { provider: null, shell: null, needsScripts: false };
 const gateOf = (provider: string): GateFinding => ({ ...siteOwn, provider });
 
-/** `bytes` are decoded and complete. */
+/** `bytes` must be decoded and complete. */
 export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = "page"): GateFinding {
   if (bytes.length > mostGateBytes) return siteOwn;
   // No site answers a page request with "accepted for later".
@@ -147,7 +147,7 @@ export function gateInBody(bytes: Buffer, answer: Answer, of: Challenge["of"] = 
     return own;
   if (asksByShape(page, answer, of)) return gateOf(unknownGate);
   const shell = shellOf(page, answer);
-  // A script in place of robots.txt is a gate, or a site whose pages have no text for us anyway.
+  // A script in place of robots.txt is a gate, or belongs to a site whose pages have no text for crawlers anyway.
   const isInstead =
     of === "robots" && (answer.status === 202 || (shell !== null && page.words <= mostShellWords));
   return isInstead ? gateOf(unknownGate) : { ...own, shell };
@@ -162,7 +162,7 @@ const isDrawnByScripts = (page: Shape) =>
   !page.hasEntries &&
   (page.hasRoot || /java\s?script|\bscripts?\b|\bJS\b/i.test(page.hidden));
 
-/** Ignores the content type, because robots.txt is requested as text. */
+/** The content type is ignored, because robots.txt is requested as text. */
 const isMarkup = (bytes: Buffer) =>
   /<(?:html|head|body|title|script|meta|noscript|form|iframe|h1)\b/i.test(bytes.toString("latin1", 0, 4096));
 
@@ -177,7 +177,7 @@ function providerOf(page: Shape): string | null {
   return byMark?.[0] ?? null;
 }
 
-/** The page asks for a proof without being an ordinary page to be found, or sets a cookie and reloads itself. */
+/** Whether the page asks for a proof without being an ordinary page meant to be found, or sets a cookie and reloads itself. */
 function asksByShape(page: Shape, { status, headers }: Answer, of: Challenge["of"]): boolean {
   const runs = page.scripts > 0 || page.refreshes || page.hidden !== "";
   if (!runs) return false;
@@ -240,10 +240,10 @@ class Shape implements HtmlSink {
   refreshes = false;
   hasEntries = false;
   hasMedia = false;
-  /** The page has an element for an application to draw into, or another sign of one. */
+  /** Whether the page has an element for an application to draw into, or another sign of an application. */
   hasRoot = false;
   isApplication = false;
-  /** Everything except text: tags, scripts, styles. */
+  /** Everything except the text: tags, scripts and styles. */
   machinery = "";
   readonly isForeign = false;
   tag!: HtmlScanner["tag"];

@@ -1,7 +1,7 @@
 /**
- * Decodes content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd) within limits of size and ratio, and lists the
- * ones offered. A body beyond the limit is cut; a broken one, or one that inflates as no real page does, fails as a
- * whole. Trailing bytes are ignored.
+ * Decodes content codings (RFC 9110 section 8.4.1, RFC 8878 for zstd) within limits of size and ratio, and lists those to
+ * offer. A body that exceeds the limit is cut. A body that is broken, or inflates as no real page does, fails as a whole.
+ * Trailing bytes are ignored.
  */
 import zlib from "node:zlib";
 import { Failure } from "../core/failure.ts";
@@ -31,7 +31,7 @@ export interface Decoded {
 
 interface Packed {
   readonly bytes: Buffer;
-  /** The body was cut, so its missing end is no error. */
+  /** True if the body was cut, so that its missing end is not an error. */
   readonly cut: boolean;
   readonly limit: number;
 }
@@ -41,14 +41,14 @@ type Options = zlib.ZlibOptions & zlib.BrotliOptions;
 interface Codec {
   whole(bytes: Buffer, options: Options): Buffer;
   inPieces(bytes: Buffer, bounds: InflateBounds, options: Options): Promise<Inflated>;
-  /** Estimates the decoded size at no cost; the sender may have lied. */
+  /** Estimates the decoded size at no cost. The sender may have stated it wrongly. */
   guess(bytes: Buffer): number;
   /** The value of `finishFlush` for truncated input. */
   readonly softEnd: number;
   readonly options?: Options;
 }
 
-/** Node has zstd from 22.15 on, which Node 20's types lack. */
+/** Node has zstd from 22.15 on, but the types of Node 20 lack it. */
 const newer = zlib as unknown as {
   readonly zstdDecompressSync?: Codec["whole"];
   readonly createZstdDecompress?: (options: Options) => Decoder;
@@ -57,7 +57,7 @@ const newer = zlib as unknown as {
 
 const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants;
 
-/** Markup compresses five to ten times; a guess reserves at most this much. */
+/** Markup compresses five to ten times. At most `mostGuessedBytes` are reserved for a guess. */
 const usualRatio = 8;
 const mostGuessedBytes = 256 * 1024;
 /** The default of node:zlib. */
@@ -77,7 +77,7 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
       if (!isZlib(bytes)) return inflateBounded(zlib.createInflateRaw(options), bytes, bounds);
       const inflated = await inflateBounded(zlib.createInflate(options), bytes, bounds);
       if (!isCutShort(inflated.error)) return inflated;
-      // A body that only lacks part of its checksum is complete, because the data mark their end.
+      // A body that lacks only part of its checksum is complete, because the data mark their own end.
       const data = await inflateBounded(zlib.createInflateRaw(options), bytes.subarray(2), bounds);
       return data.error === null ? data : inflated;
     },
@@ -93,14 +93,14 @@ const codecs: Readonly<Record<Coding, Codec | null>> = {
   zstd: zstdCodec(),
 };
 
-/** The `accept-encoding` value: what this runtime can decode. */
+/** The value of `accept-encoding`, with the codings that this runtime can decode. */
 export const acceptedCodings = (Object.keys(codecs) as Coding[])
   .filter((coding) => codecs[coding] !== null)
   .join(", ");
 
 /**
- * Returns the codings in the order of application. A value that is no coding (`none`, `utf-8`, a type) is skipped as in
- * browsers if the body is text; `unknown` names the first. Throws a Failure.
+ * Returns the codings in the order of their application. A value that is not a coding (`none`, `utf-8`, a type) is skipped, as
+ * browsers do, if the body is text. `unknown` names the first such value. Throws a Failure.
  */
 export function codingsOf(header: string | readonly string[] | undefined): {
   readonly codings: Coding[];
@@ -121,7 +121,7 @@ export function codingsOf(header: string | readonly string[] | undefined): {
   return { codings, unknown };
 }
 
-/** Existing codings (IANA's registry, and sdch) that we cannot decode, including zstd on older runtimes. */
+/** Codings that exist (IANA's registry, and sdch) but cannot be decoded here. Older runtimes also lack zstd. */
 const otherCodings = new Set(
   "aes128gcm br compress dcb dcz exi pack200-gzip sdch x-compress zstd".split(" "),
 );
@@ -140,11 +140,11 @@ export async function decodeBody(coding: Coding, packed: Packed): Promise<Decode
   return decodeInPieces(coding, packed);
 }
 
-/** Returns null when the body is too large or broken; decoding it in pieces then finds out why. */
+/** Returns null if the body is too large or broken. Decoding it in pieces then finds out which. */
 function decodeInline(coding: Coding, { bytes, limit }: Packed): Buffer | null {
   const { whole, guess, options } = codecs[coding]!;
   const maxOutputLength = Math.min(limit, ratioBound(bytes.length));
-  // The extra byte avoids a second chunk, and a copy, when the guess is right.
+  // If the guess is right, the extra byte avoids a second chunk and a copy.
   const chunkSize = Math.max(leastChunkBytes, Math.min(guess(bytes), maxOutputLength) + 1);
   try {
     return whole(bytes, { ...options, maxOutputLength, chunkSize });

@@ -1,31 +1,29 @@
 /**
- * One request and its answer in any HTTP version: a transport reports what arrives, and a reader takes it.
+ * One request and its answer in any HTTP version. A transport reports what arrives, and a reader takes it.
  *
  *   asked → answered (header here) → reading or dropping → ended
  *     └──────────┴─────────────────────┴→ failed (a limit, the site, the connection)
  *
- * A limited amount is buffered before anybody reads; then the transport is paused.
+ * Until the answer is read, only a limited amount is buffered. The transport is then paused.
  */
 import { urlTextOf } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
 import { Failure, failureOf } from "../core/failure.ts";
 
-/**
- * Names are in lower case; repeated fields have all values. Text is ISO-8859-1, except that URLs are UTF-8 where valid.
- */
+/** Names are in lower case, and repeated fields have all values. Text is ISO-8859-1, except that URLs are UTF-8 if valid. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The head as received: alternating names and values in ISO-8859-1. */
+/** The head as received, with alternating names and values in ISO-8859-1. */
 export interface AnswerHead {
   readonly reason: string;
   readonly rawHeaders: readonly (string | Buffer)[];
 }
 
-/** Asks the governor before bytes are read from the socket. Null continues at once. */
+/** Asks the governor before bytes are read from the socket. Null means that reading continues at once. */
 export type TakeBytes = (bytes: number) => Promise<void> | null;
 
 interface Flow {
-  /** Aborts the request, and closes the connection if the protocol has no other way. */
+  /** Aborts the request. Closes the connection if the protocol has no other way. */
   abort(failure: Failure): void;
   resume(): void;
   connectionBytes(): number;
@@ -34,7 +32,7 @@ interface Flow {
 interface BodyReading {
   readonly limit: number;
   readonly take: TakeBytes;
-  /** Called once with the first bytes (at least `headBytes`, or the whole body); false stops the reading. */
+  /** Is called once with the first bytes (at least `headBytes`, or the whole body). Returning false stops the reading. */
   readonly wants?: ((head: Buffer) => boolean) | undefined;
 }
 
@@ -44,38 +42,38 @@ export interface WireBody {
   readonly unwanted: boolean;
 }
 
-/** An answer whose body is unread. End it with `read` or `drop`. */
+/** An answer whose body is unread. It must be ended with `read` or `drop`. */
 export interface SiteAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly head: AnswerHead;
-  /** From sending the request to receiving the header. */
+  /** Time from sending the request to receiving the header. */
   readonly firstByteMs: number;
   /** Returns at most `limit` bytes of the body as sent. Throws a Failure. */
   read(reading: BodyReading): Promise<WireBody>;
   /**
-   * Discards the body: reads up to `mostBytes` to keep the connection, and closes it when more arrives. Returns false
-   * when an unannounced body exceeds that. The governor counts the bytes, but nobody waits for it.
+   * Discards the body. Reads up to `mostBytes` to keep the connection, and closes it if more arrives. Returns false if a body
+   * of unannounced length exceeds that. The governor counts the bytes, but the caller does not wait for it.
    */
   drop(take: TakeBytes, mostBytes?: number): Promise<boolean>;
 }
 
-/** Enough to recognise a document (WHATWG MIME Sniffing section 5.2). */
+/** Enough bytes to recognise a document (WHATWG MIME Sniffing section 5.2). */
 export const headBytes = 1445;
 
-/** The maximum buffered before anybody reads. */
+/** Maximum number of bytes buffered before the body is read. */
 const earlyBytes = 64 * 1024;
 
-/** The maximum of an unwanted body that is read to keep the connection. */
+/** Maximum length of an unwanted body that is read to keep the connection. */
 const droppedBytes = 64 * 1024;
 
 /** The governor is asked for this many bytes at a time. */
 const takenBytes = 8 * 1024;
 
-/** Sites send one or two (103 Early Hints); more is an attack. */
+/** Sites send one or two (103 Early Hints). More of them are an attack. */
 const maxInformational = 20;
 
-/** Fields with URLs, in which sites send raw UTF-8 paths and browsers read them as UTF-8. */
+/** Fields with URLs. Sites send raw UTF-8 paths in them, which browsers read as UTF-8. */
 const urlFields = ["location", "content-location", "link", "refresh", "tdm-policy"];
 
 function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
@@ -88,8 +86,8 @@ function withReadUrls(headers: AnswerHeaders): AnswerHeaders {
 }
 
 /**
- * Final statuses have three digits and do not start with 1 (RFC 9110 section 15). Sites also send 600 to 999 (999
- * against robots), which count as server errors, as that section requires.
+ * Final statuses have three digits and do not start with 1 (RFC 9110 section 15). Sites also send 600 to 999 (999 against
+ * robots), which count as server errors, as that section requires.
  */
 const isFinalStatus = (status: number) => Number.isInteger(status) && status >= 200 && status <= 999;
 
@@ -99,7 +97,7 @@ interface Waiting<T> {
 }
 
 export class Exchange implements SiteAnswer {
-  /** Settles when the header arrives. Rejects with a Failure. */
+  /** Resolves when the header arrives. Rejects with a Failure. */
   readonly answer: Promise<SiteAnswer>;
   status = 0;
   headers: AnswerHeaders = {};
@@ -116,7 +114,7 @@ export class Exchange implements SiteAnswer {
   #isWanted = false;
   #untaken = 0;
   #held = false;
-  /** How much more of an unwanted body may arrive; null when the body is wanted. */
+  /** How much more of an unwanted body may arrive. Null if the body is wanted. */
   #droppable: number | null = null;
   #answerWaits!: Waiting<SiteAnswer>;
   #bodyWaits: Waiting<WireBody> | null = null;
@@ -128,7 +126,7 @@ export class Exchange implements SiteAnswer {
     });
   }
 
-  // Called by the transport.
+  // The transport calls this and the following methods.
 
   asked(flow: Flow): void {
     this.#flow = flow;
@@ -155,7 +153,7 @@ export class Exchange implements SiteAnswer {
     this.#answerWaits.resolve(this);
   }
 
-  /** Returns false to pause the transport until `resume`. */
+  /** Returns false if the transport must pause until `resume`. */
   came(piece: Buffer): boolean {
     if (this.#state !== "open") return true;
     this.#watch.heard(piece.length);
@@ -184,7 +182,7 @@ export class Exchange implements SiteAnswer {
     this.#fail(isVague ? new Failure("connection-lost", reason, { cause: error }) : failure);
   }
 
-  // Called by the reader.
+  // The reader calls this and the following methods.
 
   read(reading: BodyReading): Promise<WireBody> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
@@ -241,7 +239,7 @@ export class Exchange implements SiteAnswer {
     return this.#isWanted;
   }
 
-  /** Reports the bytes to the governor; calls `afterwards` when it made us wait. */
+  /** Reports the bytes to the governor. If that requires a wait, calls `afterwards` when it ends. */
   #pay(reading: BodyReading, afterwards: () => void): void {
     const wait = this.#untaken === 0 ? null : reading.take(this.#untaken);
     this.#untaken = 0;
@@ -280,8 +278,8 @@ export class Exchange implements SiteAnswer {
   }
 }
 
-// Collects a body from its pieces. Small pieces are copied together, because as views they would take many times their
-// size (a body in one-byte chunks) and keep the socket's buffers alive.
+// Collects a body from its pieces. Small pieces are copied into one block: as views they would take many times their size (in
+// a body of one-byte chunks) and keep the socket's buffers in memory.
 
 const smallBytes = 2048;
 
@@ -290,7 +288,7 @@ const blockBytes = 16 * 1024;
 class PieceCollector {
   #length = 0;
   readonly #pieces: Buffer[] = [];
-  /** The block being filled, and how much of it holds bytes that are not in `#pieces` yet. */
+  /** The block that is being filled, and how much of it contains bytes that are not in `#pieces` yet. */
   #block: Buffer | null = null;
   #filled = 0;
 
@@ -326,9 +324,9 @@ class PieceCollector {
   }
 }
 
-// Enforces the limits of one request: time to the first byte, silence in the body, total time, minimum rate, and
-// overhead (chunk sizes, informational answers, HTTP/2 frames). One timer checks all of them several times a second;
-// most requests end before it first fires.
+// Enforces the limits of one request: time to the first byte, silence in the body, total time, minimum rate, and overhead
+// (chunk sizes, informational answers, HTTP/2 frames). One timer checks all of them several times a second. Most requests end
+// before it first fires.
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -337,9 +335,9 @@ export interface Timeouts {
   readonly totalMs: number;
 }
 
-/** The timer's period, unless the shortest timeout needs a shorter one. */
+/** The timer's period, unless the shortest timeout requires a shorter one. */
 const longestTickMs = 250;
-/** After the grace period, a body must arrive at this rate; modems of 1990 were ten times faster. */
+/** After the grace period, a body must arrive at this rate. Even modems of 1990 were ten times faster. */
 const rateGraceMs = 15_000;
 const leastBytesPerSecond = 128;
 /** The overhead allowed in any case, and per byte of content (chunks of one byte take six). */
@@ -348,7 +346,7 @@ const overheadPerByte = 16;
 
 /**
  * Checks for excessive framing: header, chunk sizes with their extensions (which RFC 9112 section 7.1.1 wants limited),
- * trailers, frames. `bytes` includes the content; `freeBytes` are always allowed.
+ * trailers and frames. `bytes` includes the content. `freeBytes` are always allowed.
  */
 export function framingFailure(bytes: number, contentBytes: number, freeBytes: number): Failure | null {
   const excess = bytes - contentBytes * (overheadPerByte + 1) - freeBytes;
@@ -396,7 +394,7 @@ class ExchangeWatch {
     this.#heardMs = performance.now();
   }
 
-  /** While we make the site wait, time does not count. */
+  /** Time does not count while the crawler makes the site wait. */
   hold(): void {
     this.#heldSinceMs ??= performance.now();
   }

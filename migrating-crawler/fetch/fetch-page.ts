@@ -1,7 +1,7 @@
 /**
- * Fetches one URL under all rules: robots first, then a conditional GET, the header judged before the body, the body
- * limited. Extraction follows later, without contact to the site. Redirects are reported, not followed, so the frontier
- * decides who fetches the target. Never throws.
+ * Fetches one URL under all rules. robots.txt comes first, then a conditional GET, whose header is judged before the body is
+ * read. The body's size is limited. Extraction follows later, without contact to the site. Redirects are reported and not
+ * followed, so that the frontier decides who fetches the target. Never throws.
  */
 import { retryAfterSeconds } from "#core/foreign-dates";
 import { withoutUser } from "#core/ip/url-host";
@@ -34,9 +34,9 @@ export interface PageRequest {
   readonly url: string;
   readonly etag: string | null;
   readonly lastModified: string | null;
-  /** The SHA-256 in hex of the decoded body in the index. */
+  /** SHA-256, in hex, of the decoded body in the index. */
   readonly digest?: string | undefined;
-  /** The number of consecutive redirects that led here. */
+  /** How many consecutive redirects led here. */
   readonly redirects?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface FetchSetting {
   readonly userAgent: string;
   readonly take: TakeBytes;
   readonly now: () => Date;
-  /** What the origin's tdmrep.json says about the page's uses, if known. */
+  /** What the origin's tdmrep.json says about uses of the page, if known. */
   readonly tdm?: readonly StatedPreference[];
 }
 
@@ -59,13 +59,13 @@ export interface FetchedPage {
   /** Its `page` is null until extraction. */
   readonly result: PageResult;
   readonly body: PageBody | null;
-  /** Null when the host was not asked. */
+  /** Null if the host was not asked. */
   readonly status: number | null;
-  /** The host's own time for first byte and body, without ours. */
+  /** The host's own time for first byte and body, without delays caused by this crawler. */
   readonly tookMs: number;
   readonly retryAfterSeconds: number | null;
   readonly contacted: boolean;
-  /** What script-only pages of this kind share (bot-gate.ts). */
+  /** What script-only pages of this kind have in common (bot-gate.ts). */
   readonly shell: string | null;
   readonly needsScripts: boolean;
 }
@@ -130,7 +130,7 @@ const nothing = { contacted: false, timing: noTiming } as const;
 
 function refusedByRobots(robots: OriginRobots, path: string): FetchOutcome | null {
   if (robots.type === "unreachable") return outcomeOfFailure(robots.failure);
-  // A permanent refusal would remove the page from the index.
+  // A permanent refusal would remove the page from the index, so this outcome is a temporary failure.
   if (robots.closed !== null) return outcomeOfFailure(new Failure("robots-closed", robots.closed));
   const verdict = robots.verdict(path);
   return verdict.allowed ? null : { type: "refused-by-robots", rule: (verdict.rule ?? "").slice(0, 300) };
@@ -149,7 +149,7 @@ function headersFor(request: PageRequest, setting: FetchSetting): Record<string,
   };
 }
 
-/** A stored validator is returned as received if it is valid in a header (RFC 9110 section 5.5). */
+/** A stored validator is sent back as it was received, if it is valid in a header (RFC 9110 section 5.5). */
 function isSendable(validator: string | null): validator is string {
   return validator !== null && /^[\t\x20-\x7e\x80-\xff]+$/.test(validator);
 }
@@ -232,8 +232,8 @@ function statedInRobots({ pathname, search }: URL, robots: OriginRobots): Stated
 }
 
 /**
- * A page that could not be fetched stays in the index, unless robots.txt now denies its use for search. The answer's
- * header concerns an error page.
+ * A page that could not be fetched stays in the index, unless robots.txt now denies its use for search. The header of an error
+ * answer does not count, because it concerns the error page.
  */
 function deniedAnyway(url: URL, outcome: FetchOutcome, { robots }: FetchSetting): StatedPreference[] {
   if (outcome.type !== "http-error" && outcome.type !== "failed") return [];
@@ -251,15 +251,15 @@ function headerText(header: string | string[] | undefined, most: number): string
 
 // Resolves a redirect's Location against the page's URL (RFC 9110 section 10.2.2, WHATWG Fetch "location URL").
 
-/** 305 and 306 name proxies; 304 answers a condition. */
+/** 305 and 306 name proxies, and 304 answers a condition. */
 const redirecting = new Set([300, 301, 302, 303, 307, 308]);
 
-/** Some sites send the whole page with a redirect; an unannounced longer body is abuse. */
+/** Some sites send the whole page with a redirect. A longer body of unannounced length is abuse. */
 const maxRedirectBytes = 256 * 1024;
 
 const toldCharacters = 100;
 
-/** Returns an absolute http(s) URL, a Failure for an invalid target, or null for no redirect. */
+/** Returns an absolute http(s) URL, a Failure if the target is invalid, or null if the answer is not a redirect. */
 function redirectTarget({ status, headers }: SiteAnswer, page: PageRequest): string | Failure | null {
   const locations = new Set([headers.location ?? []].flat().map((value) => value.trim()));
   const [location] = locations;
@@ -289,9 +289,9 @@ function withoutFragment(url: string): string {
   return parsed.href;
 }
 
-// Judges an answer by its header: an outcome, or the body must be read.
+// Judges an answer by its header, which gives an outcome or shows that the body must be read.
 
-/** Returns null when the body must be read. */
+/** Returns null if the body must be read. */
 function outcomeOfHeader(
   answer: SiteAnswer,
   page: PageRequest,
@@ -321,7 +321,7 @@ function unsupported({ status, headers }: SiteAnswer): FetchOutcome {
 }
 
 /**
- * Classifies a 206 (RFC 9110 section 14.4), which nobody requested: all of the page, its start, or another part. Any
+ * Classifies a 206 (RFC 9110 section 14.4), which the crawler never requests: all of the page, its start, or another part. Any
  * other answer is whole.
  */
 function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "whole" | "start" | "other" {
@@ -333,7 +333,7 @@ function partOf({ status, headers }: Pick<SiteAnswer, "status" | "headers">): "w
   return Number(range[2]) + 1 === Number(range[3]) ? "whole" : "start";
 }
 
-// Converts failures into the outcomes that are recorded.
+// Converts a failure into the outcome that is recorded.
 
 export function outcomeOfFailure(failure: Failure): FetchOutcome {
   if (failure.code === "refused-address") {
@@ -348,9 +348,9 @@ export function outcomeOfFailure(failure: Failure): FetchOutcome {
   return { type: "failed", blame, code, reason, ...(challenge === null ? {} : { challenge }) };
 }
 
-// Reads the price that a site asks with a 402: `crawler-price` (Cloudflare's pay per crawl, as of April 2026: `USD
-// 0.01`), else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). The price is
-// shown to people; we do not pay.
+// Reads the price that a site asks for with a 402: `crawler-price` (Cloudflare's pay per crawl, as of April 2026: `USD 0.01`),
+// or else the first offer of `PAYMENT-REQUIRED` (x402 version 2, HTTP transport: base64 of JSON). The price is only shown to
+// people. The crawler never pays.
 
 const maxPriceCharacters = 80;
 const maxOfferCharacters = 16_384;

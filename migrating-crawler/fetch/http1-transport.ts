@@ -1,7 +1,7 @@
 /**
- * Speaks HTTP/1.1 over one open connection with undici's strict parser: conflicting lengths, broken chunks and
- * oversized headers end the connection, and odd-framing.ts first repairs what browsers tolerate. The connection is
- * already checked, pinned and verified; undici may not open another.
+ * Speaks HTTP/1.1 over one open connection with undici's strict parser. Conflicting lengths, broken chunks and oversized
+ * headers end the connection, while odd-framing.ts first repairs what browsers tolerate. The connection is already checked,
+ * pinned and verified, and undici may not open another.
  */
 import type net from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
@@ -9,27 +9,27 @@ import { Failure } from "../core/failure.ts";
 import { type AnswerHeaders, type Exchange, framingFailure } from "./exchange.ts";
 import { FramingMender } from "./odd-framing.ts";
 
-/** Larger headers end the request (undici's default is 16 KiB, but some sites set long cookies). */
+/** Larger headers end the request. undici's default is 16 KiB, but some sites set long cookies. */
 export const maxHeaderBytes = 32 * 1024;
 
-/** Includes the first line and the separators between names and values. */
+/** Includes the first line, and the separators between names and values. */
 const maxHeadBytes = 2 * maxHeaderBytes;
 
-/** The head, the trailers and chunk extensions that are allowed before any content (`framingFailure`). */
+/** The bytes of head, trailers and chunk extensions that are allowed before any content (`framingFailure`). */
 const freeFramingBytes = 2 * maxHeadBytes;
 
 /** The reason phrase has no meaning (RFC 9112 section 4). */
 const maxReasonBytes = 4096;
 
-/** Far more than sites send; each costs more than its bytes. */
+/** Far more than sites send. Each header costs more than its bytes. */
 export const maxHeaders = 500;
 
-/** Idle connections close after this; polite gaps between requests are usually shorter. */
+/** Idle connections close after this time. Polite gaps between requests are usually shorter. */
 export const keepAliveMs = 15_000;
 
 /**
- * What a server has sent before it notices that nobody reads: the initial window of ten segments (RFC 6928), or, after
- * a held body, a receiving socket's default buffer (Linux: 64 KiB).
+ * What a server has sent before it notices that nobody reads: the initial window of ten segments (RFC 6928), or, if the body
+ * was held before, a receiving socket's default buffer (Linux: 64 KiB).
  */
 const firstWindowBytes = 10 * 1460;
 
@@ -44,7 +44,7 @@ export class Http1Transport implements Transport {
   #isHandedOver = false;
   #isOver = false;
 
-  /** `unread` receives the approximate bytes of an aborted body that nobody reads. */
+  /** `unread` receives the approximate number of bytes of an aborted body that nobody reads. */
   constructor(origin: string, socket: net.Socket, unread: (bytes: number) => void = () => {}) {
     this.#socket = socket;
     this.#unread = unread;
@@ -105,7 +105,7 @@ interface ExchangeParts {
 /** Forwards what undici parses. The parser is never paused. */
 class Http1Exchange implements Dispatcher.DispatchHandler {
   readonly #of: ExchangeParts;
-  /** The announced rest of the body; infinity when unannounced, 0 before and after it. */
+  /** The part of the body that is still announced: infinity if its length is unannounced, 0 before and after the body. */
   #restBytes = 0;
 
   constructor(of: ExchangeParts) {
@@ -152,7 +152,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     if (!this.#of.exchange.came(piece)) this.#of.reading.hold();
   }
 
-  /** undici treats a reset as the end of a body without a length, which is wrong. */
+  /** undici wrongly treats a reset as the end of a body without a length. */
   onResponseEnd(): void {
     this.#restBytes = 0;
     this.#of.reading.release();
@@ -160,7 +160,7 @@ class Http1Exchange implements Dispatcher.DispatchHandler {
     else this.#of.exchange.completed();
   }
 
-  /** Assertions of the parser that a site can violate (a status of 000) are the site's fault. */
+  /** The parser has assertions that a site can violate (such as by a status of 000). They are the site's fault. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#of.reading.release();
     const isAssertion = (error as { code?: unknown }).code === "ERR_ASSERTION";
@@ -177,19 +177,19 @@ const longReason = new Failure(
 
 const tooMany = new Failure("headers-too-large", `the response has more than ${maxHeaders} headers`);
 
-// Holds the reading of a socket without pausing undici's parser: a paused parser asserts that the connection neither
-// ends nor resets, and a site can do both at any time. While held, the socket emits nothing: its buffer fills, then the
-// kernel's, then the site waits, and the connection's end follows its last byte.
+// Holds back the reading of a socket without pausing undici's parser. A paused parser asserts that the connection neither ends
+// nor resets, and a site can do both at any time. While the reading is held, the socket emits nothing: its buffer fills, then
+// the kernel's, then the site waits, and the end of the connection follows its last byte.
 //
-// It also limits what undici does not count: before a complete head, the first line and empty lines; afterwards, bytes
-// between the content, such as an endless chunk extension.
+// This class also limits what undici does not count: before a complete head, the first line and empty lines, and afterwards,
+// bytes between the content, such as an endless chunk extension.
 
 class SocketReading {
   readonly #socket: net.Socket;
   #held = false;
-  /** Bytes passed on of an incomplete head; null when none is expected. */
+  /** How many bytes of an incomplete head were passed on. Null if no head is expected. */
   #headBytes: number | null = null;
-  /** Bytes passed on of the current answer, and its content bytes. */
+  /** How many bytes of the current answer were passed on, and how many of them are content. */
   #givenBytes = 0;
   #contentBytes = 0;
   readonly #mender = new FramingMender();
@@ -198,7 +198,7 @@ class SocketReading {
     this.#socket = socket;
     const read = socket.read.bind(socket);
     socket.read = (size?: number) => {
-      // A size of 0 reads nothing; Node's streams use it to keep themselves going.
+      // Reading a size of 0 reads nothing. Node's streams use it to keep themselves going.
       while (!this.#held || size === 0) {
         const failure = this.#excess(maxHeadBytes);
         if (failure !== null) {
@@ -218,7 +218,7 @@ class SocketReading {
     };
   }
 
-  /** The connection must not carry another exchange. */
+  /** True if the connection must not be used for another exchange. */
   get isOdd(): boolean {
     return this.#mender.isOdd;
   }
@@ -257,12 +257,12 @@ class SocketReading {
     this.#held = true;
   }
 
-  /** Call from within the parser, which continues reading by itself. */
+  /** Must be called from within the parser, which continues reading by itself. */
   release(): void {
     this.#held = false;
   }
 
-  /** Call from outside. Asynchronous, because the parser may be running. */
+  /** Must be called from outside the parser. It works asynchronously, because the parser may be running. */
   goOn(): void {
     if (!this.#held) return;
     this.#held = false;
@@ -273,7 +273,7 @@ class SocketReading {
 // A transport is one open connection to one origin, with its HTTP version.
 
 export interface SiteRequest {
-  /** Path and query as in the URL. */
+  /** Path and query, as in the URL. */
   readonly path: string;
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -284,7 +284,7 @@ export interface SiteRequest {
 export interface Transport {
   readonly http: "1.1" | "2";
   readonly isOpen: boolean;
-  /** Reports all outcomes to the exchange; never throws. */
+  /** Reports all outcomes to the exchange. Never throws. */
   send(request: SiteRequest, exchange: Exchange): void;
   close(): void;
 }

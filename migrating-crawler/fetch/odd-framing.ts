@@ -1,15 +1,15 @@
 /**
- * Repairs four faults of HTTP/1.1 answers that browsers tolerate and undici's parser refuses, in the bytes before the
- * parser sees them: a folded header (obs-fold, RFC 9112 section 5.2), header lines that end with a single line feed
- * (section 2.2), blanks after a chunk size (section 7.1.1), and an unrequested 100 (RFC 9110 section 15.2). Everything
- * else passes unchanged, and the parser judges it. The transport must not reuse a repaired connection, because an
- * intermediary may read what follows such an answer differently.
+ * Repairs four faults of HTTP/1.1 answers that browsers tolerate and undici's parser refuses, in the bytes before the parser
+ * sees them: a folded header (obs-fold, RFC 9112 section 5.2), header lines that end with a single line feed (section 2.2),
+ * blanks after a chunk size (section 7.1.1), and an unrequested 100 (RFC 9110 section 15.2). Everything else passes unchanged,
+ * and the parser judges it. The transport must not reuse a repaired connection, because an intermediary may read what follows
+ * such an answer differently.
  *
  *   start → head → size → data → size … → rest      start: also after an answer of 1xx
  *     └→ skipped → start (a 100)                    rest: a body without chunks, the end of one, anything unknown
  */
 
-/** The parser must refuse a longer chunk size line. */
+/** The parser must refuse a longer line with a chunk size. */
 const longestSizeLine = 1024;
 
 const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
@@ -24,10 +24,10 @@ export class FramingMender {
   #field = "";
   #isInformational = false;
   #isChunked = false;
-  /** Remaining bytes of a chunk including its line break. */
+  /** Remaining bytes of a chunk, including its line break. */
   #dataBytes = 0;
 
-  /** Call for each new request. Bytes held before it belong to no answer, and the parser refuses them. */
+  /** Must be called for each new request. Bytes that are still held then belong to no answer, and the parser refuses them. */
   restart(): void {
     this.#state = this.#held.length === 0 ? "start" : "rest";
   }
@@ -66,7 +66,7 @@ export class FramingMender {
   #begin(bytes: Buffer, at: number): number | null {
     if (bytes[at] === carriageReturn || bytes[at] === lineFeed) return at + 1;
     const start = bytes.toString("latin1", at, at + unaskedStatus.length + 1);
-    // The next character tells 100 from 1000.
+    // Only the next character distinguishes 100 from 1000.
     if (start.length <= unaskedStatus.length && unaskedStatus.startsWith(start)) return null;
     this.#state = /^HTTP\/1\.1 100[^\d]/.test(start) ? "skipped" : "head";
     this.#isInformational = /^HTTP\/1\.1 1/.test(start);
@@ -75,7 +75,7 @@ export class FramingMender {
     return at;
   }
 
-  /** Reads to the end of a line, or past it when the next line continues the field. */
+  /** Reads to the end of a line, or past it if the next line continues the field. */
   #takeLine(bytes: Buffer, at: number, given: Given): number | null {
     const feed = bytes.indexOf(lineFeed, at);
     const stop = feed < 0 ? bytes.length : feed;
@@ -86,7 +86,7 @@ export class FramingMender {
     }
     this.#field += bytes.toString("latin1", at, end);
     const next = feed < 0 ? undefined : bytes[feed + 1];
-    // The line break waits for its successor; the parser may already judge the line.
+    // Whether the line break ends the field depends on the next character. Until that arrives, the parser may judge the line.
     if (next === undefined) return end === at ? null : end;
     if (next === space || next === tab) {
       this.isOdd = true;

@@ -1,6 +1,6 @@
 /**
- * Caches what an origin's file says in limited memory and, if wanted, across restarts. The most recent origins are saved.
- * The saved file is untrusted: expired and damaged entries are dropped.
+ * Caches what an origin's file says, in limited memory and optionally across restarts. The most recent origins are saved. The
+ * saved file is untrusted, so expired and damaged entries are dropped.
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -8,18 +8,19 @@ import { KeptFile, type KeptSettings } from "../limits/state-file.ts";
 
 interface Known<Value> {
   readonly value: Value;
-  /** When the file is fetched again (`Date.now()`). */
+  /** When the file is to be fetched again (`Date.now()`). */
   readonly untilMs: number;
 }
 
 interface MemorySettings<Value, Saved extends object> {
-  /** Where values are saved; without it they are not. */
+  /** Where the values are saved. If absent, they are not. */
   readonly kept: KeptSettings | undefined;
   readonly file: { readonly name: string; readonly version: number; readonly maxBytes: number };
-  /** A longer validity was saved by a clock that was ahead. */
+  /** A saved validity that is longer comes from a clock that was ahead, so the entry is dropped. */
   readonly longestMs: number;
-  /** The limits of the estimated characters in memory and of those that are saved. */
+  /** Limit on the estimated characters held in memory. */
   readonly maxCharacters: number;
+  /** Limit on the estimated characters saved to disk. */
   readonly maxSavedCharacters: number;
   readonly sizeOf: (value: Value) => number;
   readonly saved: z.ZodType<Saved>;
@@ -30,7 +31,7 @@ interface MemorySettings<Value, Saved extends object> {
 
 const maxSavedOrigins = 5000;
 
-/** The format on disk; entries are validated one by one. */
+/** The format on disk. Entries are validated one by one. */
 export const savedOrigins = (version: number) =>
   z.object({ version: z.literal(version), origins: z.array(z.unknown()).max(maxSavedOrigins) });
 
@@ -61,7 +62,7 @@ export class OriginMemory<Value, Saved extends object> {
     this.#file?.changed(() => this.#save());
   }
 
-  /** A known file is not fetched again before this time (`Date.now()`). */
+  /** Postpones the next fetch of a known file until `atMs` (`Date.now()`). */
   notBefore(origin: string, atMs: number): void {
     const known = this.#known.get(origin);
     if (known && atMs > known.untilMs) this.#known.set(origin, { ...known, untilMs: atMs });
@@ -76,7 +77,7 @@ export class OriginMemory<Value, Saved extends object> {
     return leftMs > 0 && leftMs <= this.#settings.longestMs;
   }
 
-  /** The most recent come first. */
+  /** Puts the most recent origins first, because later ones are left out beyond the limits. */
   #save(): unknown {
     const { file, save, maxSavedCharacters } = this.#settings;
     const origins: object[] = [];
@@ -91,7 +92,7 @@ export class OriginMemory<Value, Saved extends object> {
     return { version: file.version, origins };
   }
 
-  /** The most recent come last; null for another file or version. */
+  /** Returns the most recent origins last, or null if the file is another one or has another version. */
   #load(json: unknown): [string, Known<Value>][] | null {
     const { file, saved, load } = this.#settings;
     const read = savedOrigins(file.version).safeParse(json);

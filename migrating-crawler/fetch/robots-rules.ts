@@ -1,7 +1,7 @@
 /**
- * Parses robots.txt (RFC 9309): groups of one agent are merged, `*` applies when none names us, the longest matching
- * rule wins, and Allow wins a tie. Like the large crawlers it also reads Crawl-delay, a missing colon and common
- * misspellings of `disallow`, whose intent is clear. Statements about page uses are read along (robots-uses.ts). Pure
+ * Parses robots.txt (RFC 9309): groups of one agent are merged, `*` applies if none names this crawler, the longest matching
+ * rule wins, and Allow wins a tie. Like the large crawlers, the parser also accepts Crawl-delay, a missing colon and common
+ * misspellings of `disallow`, whose intent is clear. It also reads statements about page uses (robots-uses.ts). Pure
  * functions.
  */
 
@@ -28,36 +28,36 @@ import {
   usesOf,
 } from "./robots-uses.ts";
 
-/** A file only lists more sitemaps by mistake or malice. */
+/** Files list more sitemaps only by mistake or malice. */
 const maxSitemaps = 50;
 
-/** People see at most this many agents of a group. */
+/** At most this many agents of a group are shown to people. */
 const maxToldAgents = 20;
 
-/** One verdict may compare this many characters, about 50 ms; no real file comes near it. */
+/** One verdict may compare this many characters, which takes about 50 ms. No real file comes near it. */
 const maxComparedCharacters = 50_000_000;
 
 export interface RobotsRules {
-  /** In the order of matching (`byPrecedence`). */
+  /** Sorted in the order of matching (`byPrecedence`). */
   readonly rules: readonly RobotsRule[];
   readonly crawlDelaySeconds: number | null;
-  /** Sitemap lines as written, without user names; `sitemapUrls` makes them absolute. */
+  /** Sitemap lines as written, without user names. `sitemapUrls` makes them absolute. */
   readonly sitemaps: readonly string[];
-  /** The User-agent lines of the groups used, as written; empty when no group applies. */
+  /** The User-agent lines of the groups used, as written. Empty if no group applies. */
   readonly agents: readonly string[];
-  /** The file exceeds `maxRobotsBytes`, and the rest was ignored. */
+  /** True if the file exceeds `maxRobotsBytes`, so that the rest was ignored. */
   readonly cut: boolean;
   readonly uses: RobotsUses;
 }
 
 export interface RobotsVerdict {
   readonly allowed: boolean;
-  /** The deciding rule with its line, such as `Disallow: /a (line 3)`; null when none matched. */
+  /** The deciding rule, such as `Disallow: /a (line 3)`. Null if none matched. */
   readonly rule: string | null;
   readonly line: number | null;
 }
 
-/** Returns the rules for one agent's product token (`Nearcrawl`), or those for `*` when no group names it. */
+/** Returns the rules for one agent's product token (`Nearcrawl`), or those for `*` if no group names it. */
 export function parseRobots(body: Uint8Array | string, agent: string): RobotsRules {
   const { lines, cut } = robotsText(body);
   const reading = new RobotsReading(agent);
@@ -83,7 +83,7 @@ export function robotsVerdict(rules: RobotsRules, pathAndQuery: string): RobotsV
   return { allowed: true, rule: null, line: null };
 }
 
-/** Returns absolute http(s) URLs without duplicates; relative ones are resolved against the file's URL. */
+/** Returns absolute http(s) URLs without duplicates. Relative ones are resolved against the file's URL. */
 export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: string): string[] {
   return [...new Set(rules.sitemaps.flatMap((sitemap) => resolveUrl(sitemap, robotsUrl) ?? []))];
 }
@@ -94,13 +94,13 @@ export function sitemapUrls(rules: Pick<RobotsRules, "sitemaps">, robotsUrl: str
  */
 export const agentToken = (text: string): string => (/^[^\s/;:,()#]+/.exec(text)?.[0] ?? "").toLowerCase();
 
-/** Compares up to the first character that no token can hold, as Google's parser does. The token is in lower case. */
+/** Compares up to the first character that cannot be part of a token, as Google's parser does. The token is in lower case. */
 function addresses(line: string, token: string): boolean {
   if (token === "" || line.slice(0, token.length).toLowerCase() !== token) return false;
   return !/[A-Za-z_-]/.test(line[token.length] ?? "");
 }
 
-/** A file that takes too long is not obeyed in part: what cannot be judged is forbidden. */
+/** A file that takes too long to match is not obeyed in part: what cannot be judged is forbidden. */
 const tooMuch: RobotsVerdict = {
   allowed: false,
   rule: "robots.txt has more wildcards than can be judged, which forbids everything",
@@ -118,21 +118,19 @@ const newGroup = (): Group => ({ agents: [], rules: [], uses: new UseLines(), cr
 
 const groupKeys = new Set("user-agent allow disallow crawl-delay content-signal content-usage".split(" "));
 
-/** Reads line by line. Rules belong to the User-agent lines directly before them. */
+/** Reads the file line by line. Rules belong to the User-agent lines directly before them. */
 class RobotsReading {
   readonly #token: string;
   readonly #own = newGroup();
   readonly #all = newGroup();
   readonly #sitemaps: string[] = [];
-  /** Use lines before any group, and licenses after one. */
+  /** Lines about uses that come before any group, and licenses that come after one. */
   readonly #forAll = new UseLines();
   #isOurs = false;
   #hasGroups = false;
   #heard = new Set<Group>();
   #inAgents = false;
-  /**
-   * A blank line ends the group unless a group line follows, because licenses and sitemaps are often appended to files.
-   */
+  /** A blank line ends the group unless a line of a group follows, because licenses and sitemaps are often appended to files. */
   #isBehindGroup = false;
 
   constructor(agent: string) {
@@ -184,7 +182,7 @@ class RobotsReading {
     for (const group of this.#heard) group.rules.push(...rules);
   }
 
-  /** `Content-Usage` is a rule like any other (attach-05 section 3), so agents after it start a new group. */
+  /** `Content-Usage` is a rule like any other (attach-05 section 3), so a User-agent line after it starts a new group. */
   #use(field: UseField, value: string, line: number): void {
     const use = { field, value: textOf(value), line };
     const isLicense = field === "license";
@@ -204,7 +202,7 @@ class RobotsReading {
   }
 }
 
-/** An allowed index page also allows its folder's URL (as in Google's parser). */
+/** Allowing an index page also allows its folder's URL (as in Google's parser). */
 function rulesOf(allow: boolean, value: string, line: number): RobotsRule[] {
   const rule = robotsRule(allow, value, line);
   if (rule === null) return [];
@@ -256,7 +254,7 @@ function twoWords(line: string): [string, string] {
   return words.length === 2 ? [words[0]!, words[1]!] : ["", ""];
 }
 
-/** Many countries write a comma before decimals. */
+/** In many countries, a comma precedes decimals. */
 function secondsOf(text: string): number | null {
   const written = /^\d{1,9}([.,]\d{1,9})?|^[.,]\d{1,9}/.exec(text)?.[0];
   const seconds = Number(written?.replace(",", ".") ?? Number.NaN);
@@ -266,19 +264,19 @@ function secondsOf(text: string): number | null {
 /** Decodes the file's bytes for people and URLs. */
 const textOf = (bytes: string) => Buffer.from(bytes, "latin1").toString();
 
-// Splits a robots.txt into lines. RFC 9309 section 2.2 requires UTF-8, but files also come in UTF-16, with or without a
-// byte order mark, with any line ends, and without end. Lines have one character per byte (Latin-1), because rules
-// compare bytes, valid UTF-8 or not.
+// Splits a robots.txt into lines. RFC 9309 section 2.2 requires UTF-8, but files also come in UTF-16, with or without a byte
+// order mark, with any line ends, and without a final one. Lines have one character per byte (Latin-1), because rules compare
+// bytes, whether or not they are valid UTF-8.
 
 /**
- * The rest is ignored. RFC 9309 section 2.5 requires at least 500 KiB; some large sites exceed that, and other crawlers
- * read their files whole, so this is twice as much.
+ * The rest of the file is ignored. RFC 9309 section 2.5 requires at least 500 KiB. Some large sites exceed that and other
+ * crawlers read their files whole, so this limit is twice as high.
  */
 export const maxRobotsBytes = 1024 * 1024;
 
 interface RobotsText {
   readonly lines: readonly string[];
-  /** The file exceeds `maxRobotsBytes`; the line at the limit is dropped. */
+  /** True if the file exceeds `maxRobotsBytes`. The line at the limit is dropped. */
   readonly cut: boolean;
 }
 
@@ -300,7 +298,7 @@ function asUtf8(bytes: Buffer): Buffer {
   return Buffer.from(text.replace(/^\ufeff/, ""));
 }
 
-/** Detects UTF-16 by the byte order mark or the zero byte beside each initial ASCII character. */
+/** Detects UTF-16 by the byte order mark, or by the zero byte beside each initial ASCII character. */
 function utf16Order([first, second, third, fourth]: Buffer): "little" | "big" | null {
   if (first === 0xff && second === 0xfe) return "little";
   if (first === 0xfe && second === 0xff) return "big";
@@ -317,10 +315,10 @@ function withoutMark(bytes: Buffer): Buffer {
   return bytes.subarray(length);
 }
 
-// Compares our reading of a robots.txt with an independent parser (robots-parser) on one file in 1,000, chosen by
-// digest. Ours decides; operators learn of a difference, because one parser must be wrong.
+// Compares this parser's reading of a robots.txt with that of an independent parser (robots-parser), on one file in 1,000,
+// chosen by digest. This parser decides. Operators learn of a difference, because one of the two must be wrong.
 
-/** Its types describe a default export that the module lacks. */
+/** The package's types describe a default export that the module lacks. */
 const robotsParser = imported as unknown as (
   url: string,
   text: string,
@@ -328,14 +326,14 @@ const robotsParser = imported as unknown as (
 
 const oneOfFiles = 1000;
 
-// The other parser compares every rule with every path: 18 ms for the slowest of 1,867 real files. It is not asked for
-// what remains after the time limit.
+// The other parser compares every rule with every path, which takes 18 ms for the slowest of 1,867 real files. Paths that
+// remain after the time limit are not compared.
 const maxBytes = 64 * 1024;
 const maxPaths = 20;
 const maxPathCharacters = 300;
 const maxMs = 50;
 
-/** It departs from RFC 9309 on `%7E`, `|`, `[` and similar characters, and on robots.txt itself. */
+/** The other parser departs from RFC 9309 for `%7E`, `|`, `[` and similar characters, and for robots.txt itself. */
 const isPlain = (path: string) => /^\/[\w\-.~/?=&]*$/.test(path) && path !== "/robots.txt";
 
 /** Returns null for a path that the other parser was not asked about. */
@@ -355,7 +353,7 @@ export function otherVerdicts(
   });
 }
 
-/** Returns undefined when the file is not sampled or both parsers agree on its rules' paths. */
+/** Returns undefined if the file is not sampled, or if both parsers agree on the paths of its rules. */
 export function robotsDifference(
   { file, origin, agent }: { readonly file: Buffer; readonly origin: string; readonly agent: string },
   rules: RobotsRules,

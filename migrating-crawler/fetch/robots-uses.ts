@@ -1,11 +1,11 @@
 /**
- * Reads what robots.txt says about page uses: `Content-Signal` and `Content-Usage` of our group and of the lines before
- * any group. `License` (RSL 1.0) outside groups is for all crawlers; in a group it replaces those for that group. It
- * must be an absolute URL.
+ * Reads what robots.txt says about page uses: the `Content-Signal` and `Content-Usage` lines of the group that applies and
+ * those before any group. `License` (RSL 1.0) outside groups is for all crawlers. In a group it replaces those for that group.
+ * It must be an absolute URL.
  *
- * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), matched like Allow and Disallow.
- * For `Content-Usage` the longest matching paths apply, all of them when equally long. The policy of `Content-Signal`
- * has no paths, but sites write them, so every matching line applies, the strictest of all.
+ * A rule may begin with a path (attach-05 section 3: `Content-Usage: /a/ train-ai=n`), which is matched like Allow and
+ * Disallow. For `Content-Usage`, the longest matching paths apply, all of them if equally long. The policy of `Content-Signal`
+ * has no paths, but sites write them, so every matching line applies, and the strictest counts.
  */
 import { type ContentUse, contentUses, type StatedPreference } from "#protocol/preferences";
 import { resolveUrl } from "../extract/resolve-url.ts";
@@ -28,16 +28,16 @@ interface UseLine {
 
 export interface RobotsUses {
   readonly lines: readonly UseLine[];
-  /** Lines beyond the limit, and the uses they deny; those are denied for every path, since the paths are not kept. */
+  /** The lines that exceed the limit, and the uses they deny. These are denied for every path, since the paths are not kept. */
   readonly leftOut: { readonly lines: number; readonly denied: readonly ContentUse[] };
 }
 
 export const noUses: RobotsUses = { lines: [], leftOut: { lines: 0, denied: [] } };
 
-/** The maximum of different lines per group; real files have one or two. */
+/** Maximum number of different lines per group. Real files have one or two. */
 export const maxUseLines = 64;
 
-/** The lines of one group without duplicates. */
+/** The lines of one group, without duplicates. */
 export class UseLines {
   readonly #lines = new Map<string, UseLine>();
   readonly #denied = new Set<ContentUse>();
@@ -81,7 +81,7 @@ export function usesOf(forAll: UseLines, group: UseLines): RobotsUses {
   };
 }
 
-/** Adds the source line; null for lines beyond the limit. */
+/** `line` is null for lines that exceed the limit. */
 export interface StatedInRobots extends StatedPreference {
   readonly line: number | null;
 }
@@ -100,14 +100,14 @@ export function usesOfPath(uses: RobotsUses, pathAndQuery: string): StatedInRobo
 }
 
 interface ReadLine extends UseLine {
-  /** Null applies to every path. */
+  /** Null if the line applies to every path. */
   readonly rule: RobotsRule | null;
   readonly stated: readonly StatedPreference[];
 }
 
 const lengthOf = ({ rule }: ReadLine) => rule?.length ?? 0;
 
-/** Parses each line once, on first use, as long as its origin is cached. */
+/** Caches the parsed lines for as long as their origin is cached. */
 const readLines = new WeakMap<UseLine, ReadLine>();
 
 function readOnce(line: UseLine): ReadLine {
@@ -127,7 +127,7 @@ function read(line: UseLine): ReadLine {
   return { ...line, rule: path === undefined ? null : ruleOf(path), stated };
 }
 
-/** A path that no URL can have matches nothing. */
+/** Returns a rule that matches nothing for a path that no URL can have. */
 function ruleOf(path: string): RobotsRule {
   const nothing = { allow: false, line: 0, source: "", length: 0, pieces: ["\0"], anchored: true };
   return robotsRule(false, Buffer.from(path).toString("latin1"), 0) ?? nothing;

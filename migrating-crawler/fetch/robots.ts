@@ -1,7 +1,7 @@
 /**
- * Caches robots.txt by origin for 24 hours (RFC 9309 section 2.4), across restarts. An unavailable file forbids
- * everything and is asked for again when the host's pace allows. Section 2.3.1.4 would permit treating a file that was
- * unreachable for 30 days as absent; we do not, because a site that failed for a month has not invited anybody.
+ * Caches robots.txt by origin for 24 hours (RFC 9309 section 2.4), across restarts. An unavailable file forbids everything and
+ * is fetched again when the host's pace allows. Section 2.3.1.4 permits treating a file that was unreachable for 30 days as
+ * absent. This crawler does not, because a site that failed for a month has not invited anybody.
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -27,14 +27,14 @@ const keptMs = 24 * 3_600_000;
 
 const robotsFile = { name: "robots-rules.json", version: 2, maxBytes: 16 * 1024 * 1024 };
 
-/** Whether this is a saved file of this release's version. */
+/** Whether this is a saved file in the format of this release. */
 export const isRobotsFile = (json: unknown): boolean =>
   savedOrigins(robotsFile.version).safeParse(json).success;
 
-/** An unavailable file is retried after this at the earliest; the host's back-off may be longer. */
+/** An unavailable file is fetched again after this time at the earliest. The host's back-off may be longer. */
 const failureKeptMs = 60_000;
 
-/** A host is asked this often a day for targets of other hosts' robots.txt redirects, each a different URL. */
+/** Maximum number of requests a day to a host because the robots.txt of other hosts redirect there, each with a different URL. */
 const mostElsewhere = 100;
 const mostElsewhereHosts = 20_000;
 
@@ -42,9 +42,9 @@ export type OriginRobots =
   | {
       readonly type: "known";
       readonly crawlDelaySeconds: number | null;
-      /** Why everything is temporarily forbidden, or null when there are rules. */
+      /** Why everything is temporarily forbidden. Null if there are rules. */
       readonly closed: string | null;
-      /** The report for the coordinator, or null for a cached answer. */
+      /** The report for the coordinator. Null if the answer was cached. */
       readonly report: RobotsReport | null;
       verdict(pathAndQuery: string): RobotsVerdict;
       stated(pathAndQuery: string): StatedInRobots[];
@@ -77,7 +77,7 @@ export class RobotsCache implements RobotsMemory {
     });
   }
 
-  /** Returns null when robots.txt must be fetched. */
+  /** Returns null if robots.txt must be fetched. */
   known(origin: string): OriginRobots | null {
     const answer = this.get(origin);
     return answer === null ? null : robotsOf(answer, null);
@@ -89,7 +89,7 @@ export class RobotsCache implements RobotsMemory {
     const known = this.known(origin);
     if (known !== null) return known;
     const answer = await this.ask(client, takeTurn);
-    // A limit of ours says nothing about the site.
+    // A limit of this crawler says nothing about the site.
     if (answer.type === "unreachable" && answer.failure.code === "held-back") return robotsOf(answer, null);
     return robotsOf(answer, reportOf(origin, answer));
   }
@@ -113,7 +113,7 @@ export class RobotsCache implements RobotsMemory {
     return asked < mostElsewhere;
   }
 
-  /** An unavailable robots.txt is not retried before this time (`Date.now()`). */
+  /** Postpones the next fetch of an unavailable robots.txt until `atMs` (`Date.now()`). */
   notBefore(origin: string, atMs: number): void {
     this.#known.notBefore(origin, atMs);
   }
@@ -161,10 +161,10 @@ function sizeOf(answer: RobotsAnswer): number {
   return text + stated + sitemaps.reduce((sum, sitemap) => sum + sitemap.length, 0);
 }
 
-// Saves robots.txt rules so that a restart does not cost every host another request: the lines that apply to us, with
-// their numbers and expiry. Only rules that were read are saved; closed or silent sites are asked again. Files of
-// version 1 lack the statements about page uses and are ignored, so no `search=no` goes unnoticed for a day after an
-// upgrade.
+// Saves robots.txt rules, so that a restart does not cost every host another request: the lines that apply to this crawler,
+// with their numbers and expiry. Only rules that were read are saved. Sites that were closed or silent are asked again. Files
+// of version 1 are ignored because they lack the statements about page uses, so that no `search=no` is overlooked for a day
+// after an upgrade.
 
 const line = z.tuple([z.int().min(1), z.union([z.literal(0), z.literal(1)]), z.string().max(16_384)]);
 

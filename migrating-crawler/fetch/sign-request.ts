@@ -1,8 +1,8 @@
 /**
- * Signs requests for verification by sites: HTTP Message Signatures (RFC 9421) in the profile of Web Bot Auth
- * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026). The signature covers the site's authority, so a request
- * cannot be replayed to another site, and the URL of the key set, which verifiers fetch; the parameters hold time, key
- * and nonce. The key's name is its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as in the key directory.
+ * Signs requests so that sites can verify them: HTTP Message Signatures (RFC 9421) in the profile of Web Bot Auth
+ * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026). The signature covers the site's authority, so that a request
+ * cannot be replayed to another site, and the URL of the key set, which verifiers fetch. The parameters contain time, key and
+ * nonce. The key's name is its JWK thumbprint (RFC 7638, RFC 8037 appendix A.3), as in the key directory.
  */
 import { randomBytes } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
@@ -12,8 +12,8 @@ import type { Identity } from "../membership/identity.ts";
 import type { RequestKey, SigningKeys } from "../membership/signing-keys.ts";
 
 /**
- * Returns header fields (names in lower case) for one request to this URL's origin. Plain http gets none: anybody on
- * the way could reuse the signature, and verifiers must refuse it (section "Use of TLS").
+ * Returns header fields (names in lower case) for one request to this URL's origin. A plain http URL gets none, because
+ * anybody on the way could reuse the signature, and verifiers must refuse it (section "Use of TLS").
  */
 export type SignRequest = (url: URL) => Readonly<Record<string, string>>;
 
@@ -24,7 +24,7 @@ const nonceBytes = 64;
 const label = "sig1";
 
 interface SignerSettings {
-  /** Called for each request; null when no site could verify a signature. */
+  /** Is called for each request. Returns null if no site could verify a signature. */
   readonly key: () => RequestKey | null;
   /** Example: https://crawl.example.org/.well-known/http-message-signatures-directory */
   readonly keySetUrl: string;
@@ -32,7 +32,7 @@ interface SignerSettings {
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-/** Throws when `keySetUrl` is invalid in the header. */
+/** Throws if `keySetUrl` is not valid in the header. */
 export function requestSigner({ key: keyNow, keySetUrl, now, random }: SignerSettings): SignRequest {
   if (!isSignatureAgent(keySetUrl)) throw new RangeError("keySetUrl is no URL that a header may name");
   const agent = `"${keySetUrl}"`;
@@ -60,7 +60,7 @@ export function requestSigner({ key: keyNow, keySetUrl, now, random }: SignerSet
   };
 }
 
-/** RFC 9421 section 2.5. */
+/** The signature base (RFC 9421 section 2.5). */
 function signatureBase(of: {
   readonly authority: string;
   readonly agent: string;
@@ -73,8 +73,8 @@ function signatureBase(of: {
   ].join("\n");
 }
 
-// Identifies this crawler to sites by the User-Agent of the coordinator's latest welcome and, if asked for, a
-// signature. Nothing is requested before the first welcome.
+// Identifies this crawler to sites by the User-Agent from the coordinator's latest welcome and, if requested, by a signature.
+// No site is asked before the first welcome.
 
 export class Introduction {
   readonly #identity: Identity | null;
@@ -82,7 +82,7 @@ export class Introduction {
   #userAgent: string | null = null;
   #sign: SignRequest | null = null;
 
-  /** Without its own key a crawler cannot sign requests. */
+  /** A crawler without a key of its own cannot sign requests. */
   constructor(identity: Identity | null, keys: Pick<SigningKeys, "current"> | null = null) {
     this.#identity = identity;
     this.#keys = keys;

@@ -1,7 +1,7 @@
 /**
- * Talks to one origin over one connection at a time, opened by the connector (checked address, proxy, timed phases,
- * TLS) and kept alive, with HTTP/2 where offered and HTTP/1.1 otherwise. It lives as long as a host slice is crawled
- * and sends one request at a time.
+ * Talks to one origin over one connection at a time, which the connector opens (checked address, proxy, timed phases, TLS). It
+ * is kept alive, with HTTP/2 where offered and HTTP/1.1 otherwise. A client lives as long as a host slice is crawled and sends
+ * one request at a time.
  */
 
 import {
@@ -30,7 +30,7 @@ import type { SignRequest } from "./sign-request.ts";
 
 export type { Timeouts };
 
-/** The HTTP version and the TLS version (`TLSv1.3`), null without TLS. */
+/** The HTTP version, and the TLS version (`TLSv1.3`) or null if there is no TLS. */
 interface SiteConnection {
   readonly http: "1.1" | "2";
   readonly tls: string | null;
@@ -44,9 +44,9 @@ interface SiteClientSettings {
 }
 
 export interface ExchangeRecorder {
-  /** Returns the answer to read instead of the given one. */
+  /** Returns the answer to read, which may replace the given one. */
   watch(asked: AskedOfSite, answer: SiteAnswer): SiteAnswer;
-  /** Records the site's statements about the page last answered under this URL. */
+  /** Records what the site states about the page last answered under this URL. */
   state(url: string, stated: readonly StatedPreference[]): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export class SiteClient {
   readonly #settings: SiteClientSettings;
   #transport: Transport | null = null;
   #untold: ConnectPhases | null = null;
-  /** HTTP/2 failed here and is not offered again. */
+  /** True after HTTP/2 failed, so that it is not offered again. */
   #isHttp1Only = false;
   #isClosed = false;
 
@@ -74,8 +74,8 @@ export class SiteClient {
   }
 
   /**
-   * Sends a GET or the request's method. Throws a Failure. Repeats the request once on a new connection when a kept
-   * connection was just closed, or when HTTP/2 was offered but failed, since neither is the site's failure.
+   * Sends a GET, or the request's method. Throws a Failure. If a kept connection was just closed, or if HTTP/2 was offered but
+   * failed, repeats the request once on a new connection, since neither is a failure of the site.
    */
   async get(request: SiteRequest): Promise<SiteAnswer> {
     const startedMs = performance.now();
@@ -88,7 +88,7 @@ export class SiteClient {
     }
   }
 
-  /** Returns the connect time once per connection: the first page reports it, even after robots.txt. */
+  /** Returns the connect time once per connection. The first page reports it, even if robots.txt opened the connection. */
   tellConnected(): ConnectPhases | null {
     const phases = this.#untold;
     this.#untold = null;
@@ -178,15 +178,15 @@ export class SiteClient {
 }
 
 // Speaks HTTP/2 (RFC 9113) over one TLS connection, one request at a time. node:http2 limits header lists (including
-// CONTINUATION frames), settings, empty frames, unacknowledged pings and its memory. This class limits control frames,
-// and the exchange's watch limits other overhead. Server push is refused.
+// CONTINUATION frames), settings, empty frames, unacknowledged pings and its memory. This class limits control frames, and the
+// exchange's watch limits other overhead. Server push is refused.
 
-/** The flow control window of stream and connection: a round trip of 200 ms at 40 Mbit/s. */
+/** The flow control window of stream and connection, enough for 40 Mbit/s at a round trip of 200 ms. */
 const windowBytes = 1024 * 1024;
 
 const sessionMegabytes = 4;
 
-/** Limits settings and pings per connection; ordinary servers send a handful. */
+/** Limits settings and pings per connection. Ordinary servers send a handful. */
 const maxControlFrames = 200;
 
 class Http2Transport implements Transport {

@@ -1,8 +1,8 @@
 /**
- * Caches `/.well-known/tdmrep.json` of origins (preferences/tdm-reservation) for a day, across restarts. It costs a
- * request per origin and says nothing about search, so it is fetched only when robots.txt allows it and many pages of
- * the origin are fetched at once (`fromUrls`). Three redirects within the origin are followed. An unavailable file
- * counts as absent, as the report defines, and is not retried for an hour.
+ * Caches `/.well-known/tdmrep.json` of origins (preferences/tdm-reservation) for a day, across restarts. The file costs a
+ * request per origin and says nothing about search. It is therefore fetched only if robots.txt allows it and many pages of the
+ * origin are fetched at once (`fromUrls`). Three redirects within the origin are followed. An unavailable file counts as
+ * absent, as the report defines, and is not fetched again for an hour.
  */
 import { z } from "zod";
 import { canParseUrl } from "#core/ip/url-host";
@@ -21,13 +21,13 @@ const maxRedirects = 3;
 const none = { type: "answer", rules: [], keepMs: keptMs } as const;
 
 interface TdmFilesSettings {
-  /** Fetches the file when at least this many URLs of an origin are due at once; 0 never does. */
+  /** Fetches the file if at least this many URLs of an origin are due at once. With 0, never fetches it. */
   readonly fromUrls: number;
   readonly userAgent: () => string;
   readonly take: TakeBytes;
   /**
-   * Where rules are saved across restarts, in the folder that supervisors of earlier releases make writable; without it
-   * they are not.
+   * Where rules are saved across restarts, in a folder that supervisors of earlier releases make writable. If absent, they are
+   * not saved.
    */
   readonly kept?: KeptSettings;
 }
@@ -42,7 +42,7 @@ export class TdmFiles {
       kept: settings.kept,
       file: { name: "tdm-rules.json", version: 1, maxBytes: 8 * 1024 * 1024 },
       longestMs: keptMs,
-      // Nearly every origin has no rules.
+      // Nearly all origins have no rules.
       maxCharacters: 4 * 1024 * 1024,
       maxSavedCharacters: 2 * 1024 * 1024,
       sizeOf: ({ rules }) => charactersOf(rules),
@@ -118,7 +118,7 @@ export class TdmFiles {
 type Step =
   | { readonly type: "answer"; readonly rules: readonly TdmRule[]; readonly keepMs: number }
   | { readonly type: "redirect"; readonly location: string }
-  /** A limit of ours intervened, so nothing is known. */
+  /** A limit of this crawler intervened, so nothing is known. */
   | { readonly type: "held-back" };
 
 function charactersOf(rules: readonly TdmRule[]): number {

@@ -1,19 +1,19 @@
 /**
- * Decides which documents are read: HTML, XHTML, plain text, XML that may be a feed or sitemap, and compressed
- * sitemaps; by a credible header, otherwise by the first bytes (WHATWG MIME Sniffing, sections 5, 7 and 8). It departs
- * from the standard: every body is examined, because programs and images are served as HTML; HTML served as plain text
- * is read as HTML unless the site says `nosniff`; and comments are skipped.
+ * Decides which documents are read: HTML, XHTML, plain text, XML that may be a feed or sitemap, and compressed sitemaps. A
+ * credible header decides, or else the first bytes (WHATWG MIME Sniffing, sections 5, 7 and 8). This departs from the standard
+ * in three ways: every body is examined, because programs and images are served as HTML. HTML served as plain text is read as
+ * HTML unless the site says `nosniff`. Comments are skipped.
  */
 import { mediaType } from "../extract/document-kind.ts";
 import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";
 import type { AnswerHeaders } from "./exchange.ts";
 
-/** leave: not wanted. read: the header says so. look: the first bytes decide. */
+/** `leave`: not wanted. `read`: wanted, according to the header. `look`: the first bytes decide. */
 type HeaderVerdict = "leave" | "read" | "look";
 
 const pageTypes = new Set(["text/html", "application/xhtml+xml", "text/plain"]);
 const listTypes = /^(?:application|text)\/(?:x-)?(?:xml|(?:rss|atom|rdf|feed|sitemap)(?:\+xml)?)$/;
-/** Types of files that the server does not know, and of compressed sitemaps. */
+/** Types that servers use for files of an unknown type, and for compressed sitemaps. */
 const vagueTypes =
   /^(?:|\*\/\*|(?:unknown|application)\/unknown|(?:application|binary)\/(?:x-)?(?:octet-stream|binary)|application\/(?:x-)?gzip|application\/force-download)$/;
 
@@ -33,7 +33,7 @@ export function judgeHeader(contentType: string, headers: AnswerHeaders): Header
 }
 
 /**
- * Returns the type with the header's charset, or null for an unwanted body. `head` holds the decoded first bytes,
+ * Returns the type with the header's charset, or null if the body is not wanted. `head` contains the decoded first bytes,
  * `headBytes` of them if available.
  */
 export function typeOfBody(head: Buffer, contentType: string, headers: AnswerHeaders): string | null {
@@ -55,7 +55,7 @@ const isReadableType = (seen: string) => seen.startsWith("text/") || seen === "a
 
 export const isReadable = (head: Buffer): boolean => isReadableType(sniffMediaType(head));
 
-/** Judges by the first bytes alone; `application/octet-stream` means neither text nor a known format. */
+/** Judges by the first bytes alone. `application/octet-stream` means neither text nor a known format. */
 export function sniffMediaType(head: Buffer, isUtf16 = false): string {
   if (isGzip(head)) return "application/gzip";
   const known = signatures.find(([magic, , at = 0]) => head.subarray(at).indexOf(magic) === 0);
@@ -73,7 +73,7 @@ const htmlNames =
 const htmlStart = new RegExp(`^<(?:!doctype\\s+html|${htmlNames}|!--)(?:[\\s>/-]|$)`, "i");
 const xmlStart = /^<(?:\?xml|!doctype|(?:[\w-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))\b/i;
 
-/** Text has few control characters, except for UTF-16's zero bytes; markup may have more. */
+/** Text has few control characters, except for the zero bytes of UTF-16. Markup may have more. */
 function isText(head: Buffer, isMarkup: boolean): boolean {
   const zeros = { even: 0, odd: 0 };
   let controls = 0;
@@ -88,7 +88,7 @@ function isText(head: Buffer, isMarkup: boolean): boolean {
   return controls * (isMarkup ? 5 : 50) <= head.length;
 }
 
-/** The leading bytes, type and offset of formats that are no text or not wanted. */
+/** The leading bytes, type and offset of formats that are not text or not wanted. */
 const signatures: readonly (readonly [magic: Buffer, type: string, at?: number])[] = [
   [Buffer.from("%PDF-"), "application/pdf"],
   [Buffer.from("%!PS-Adobe-"), "application/postscript"],

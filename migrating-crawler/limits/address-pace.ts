@@ -1,16 +1,17 @@
 /**
- * Decides how fast one address may be asked, over all its hosts. Hosts that share an address share a machine or
- * gateway, so they are asked one at a time. A content network has thousands of hosts per address, and a full host delay
- * would give each a page every few hours. So an address rests for a quarter of a host's floor, or for as long as it
- * just worked if longer: we never take more than half of its time. (BUbiNG also delays addresses less than hosts.)
+ * Decides how fast one address may be asked, over all its hosts. Hosts that share an address share a machine or gateway, so
+ * they are asked one at a time. A content network has thousands of hosts per address, and with a full host delay, each would
+ * get one page every few hours. An address therefore rests for a quarter of a host's floor, or for as long as it just worked
+ * if that is longer, so that the crawler never takes more than half of its time. (BUbiNG also delays addresses less than
+ * hosts.)
  *
- * The tolerated rate (tolerated-rate) follows what the hosts share: answers several times slower than usual lower it,
- * since a machine serves all its hosts. A 429 or 503 counts for its host alone until a second host of the address
- * refuses within ten minutes.
+ * The tolerated rate (tolerated-rate) follows what the hosts share. Answers several times slower than usual lower it, since a
+ * machine serves all its hosts. A 429 or 503 counts for its host alone until a second host of the address refuses within ten
+ * minutes.
  *
- * Registrable domains share the address by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): each answer
- * charges its domain with the time taken plus the rest, and the domain charged least goes next, so slow hosts only
- * delay their own domain. Pure functions.
+ * Registrable domains share the address by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996). Each answer charges
+ * its domain with the time taken plus the rest, and the domain with the lowest charge is next, so that slow hosts only delay
+ * their own domain. Pure functions.
  */
 import { z } from "zod";
 import { parseAddress, unmapAddress } from "#core/ip/address";
@@ -37,9 +38,9 @@ export const addressPace = z.object({
   rate: toleratedRate.default(unlimitedRate),
   refusedBy: z.string().max(253).default(""),
   refusedAtMs: amount,
-  /** Virtual time of fair queueing: the charge that the domain asked last had before its request. */
+  /** Virtual time of fair queueing: what the domain asked last had been charged before its request. */
   virtualMs: amount,
-  /** The charge of each registrable domain; a missing domain has the virtual time. */
+  /** The charge of each registrable domain. A missing domain has the virtual time. */
   hadMs: z.record(z.string().max(300), z.number().min(0)).default({}),
 });
 
@@ -48,12 +49,12 @@ export type AddressPace = Readonly<z.infer<typeof addressPace>>;
 export const newAddressPace: AddressPace = addressPace.parse({});
 
 /**
- * Beyond this the domain with the least charge is dropped; it gains nothing, because its charge becomes the virtual
- * time.
+ * If there are more domains, the one with the lowest charge is dropped. It gains nothing, because its charge becomes the
+ * virtual time.
  */
 const mostDomains = 32;
 
-/** A domain's charge is at least the virtual time, so idle domains save up no credit. */
+/** A domain's charge is at least the virtual time, so that idle domains accumulate no credit. */
 export const hadOf = ({ virtualMs, hadMs }: AddressPace, domain: string): number =>
   Math.max(virtualMs, hadMs[domain] ?? 0);
 
@@ -66,11 +67,11 @@ function withShare(pace: AddressPace, domain: string, tookMs: number): AddressPa
   return { ...pace, virtualMs, hadMs: Object.fromEntries(had) };
 }
 
-/** An address rests for this part of a host's floor. */
+/** An address rests for this fraction of a host's floor. */
 const floorPart = 1 / 4;
 /** Limits the rest whatever the answer time and rate, because the coordinator plans with many hosts per address. */
 const mostRestMs = 10_000;
-/** Refusals of two hosts within this time come from one rate limiter. */
+/** Refusals by two hosts within this time are assumed to come from one rate limiter. */
 const togetherMs = 600_000;
 
 export interface AddressAnswer extends Pick<HostAnswer, "status" | "tookMs"> {
@@ -121,14 +122,14 @@ function boundsOf(settings: PaceSettings): RateBounds {
   return { startPerHour: mostPerHour, mostPerHour };
 }
 
-/** Keeps the rate above what the longest rest allows; a lower one changes nothing and recovers slowly. */
+/** Keeps the rate from falling below that of the longest rest. A lower one would change nothing and recover slowly. */
 function withinRests(rate: ToleratedRate): ToleratedRate {
   return rate.perHour === 0
     ? rate
     : { ...rate, perHour: Math.max(highestPerHour / mostRestMs, rate.perHour) };
 }
 
-/** A probe costs little and says nothing about load, so the rest never becomes shorter. */
+/** A probe costs little and says nothing about load, so it never shortens the rest. */
 export function addressAfterProbe(
   pace: AddressPace,
   now: { readonly settings: PaceSettings; readonly nowMs: number; readonly domain: string },

@@ -1,7 +1,6 @@
 /**
- * Decides who may send the next request when rate, processor, memory or the day's bytes are short, first come first
- * served. Each request pays in advance for the recent average size; otherwise all would start at once and together
- * overshoot the limit.
+ * Decides who may send the next request when rate, processor, memory or the day's bytes are short, first come first served.
+ * Each request pays in advance for the recent average size. Otherwise, all would start at once and together exceed the limit.
  */
 import { timerMs } from "#core/timer-ms";
 import { steadyNowMs } from "../core/local-time.ts";
@@ -9,30 +8,30 @@ import { steadyNowMs } from "../core/local-time.ts";
 export interface Grant {
   /** Counts a piece of the body. Returns null to continue, or a promise to wait for. */
   readonly take: (bytes: number) => Promise<void> | null;
-  /** Call exactly once, when the answer was read or there is none. */
+  /** Must be called exactly once, when the answer has been read or there is none. */
   end(): void;
 }
 
 export interface AdmissionBounds {
   readonly signal: AbortSignal;
   readonly endsAtMs: number;
-  /** Runs on admission, so that the next decision already sees what this request takes. */
+  /** Runs on admission, so that the next decision already takes this request into account. */
   readonly onGrant?: () => void;
 }
 
 interface AdmissionRules {
   readonly isClosed: () => boolean;
-  /** Milliseconds until another may start; infinity means not before one under way ends. */
+  /** Milliseconds until another request may start. Infinity means not before one in progress ends. */
   readonly waitMs: (underWay: number, expectedBytes: number) => number;
-  /** Pays in advance; a negative number is a refund. */
+  /** Pays in advance. A negative number is a refund. */
   readonly pay: (bytes: number) => void;
   readonly take: (bytes: number) => Promise<void> | null;
 }
 
-/** The first request expects this size; later ones use the moving average. */
+/** The expected size of the first request. For later ones, it is the moving average. */
 const firstExpectedBytes = 16 * 1024;
 const newestPart = 1 / 16;
-/** Limits can change, so they are checked at least this often. */
+/** The limits are checked at least this often, because they can change. */
 const lookEveryMs = 250;
 
 export class Admission {
@@ -50,7 +49,7 @@ export class Admission {
     return this.#waiting.size;
   }
 
-  /** Resolves with null when the limits or the bounds prevent a start. */
+  /** Resolves with null if the limits or the bounds prevent a start. */
   enter({ signal, endsAtMs, onGrant }: AdmissionBounds): Promise<Grant | null> {
     if (signal.aborted || steadyNowMs() >= endsAtMs) return Promise.resolve(null);
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Keeps the crawler within its host's limits. Each limit has its own class; the governor asks all of them before work
- * begins, and reports what each holds back. Limits can be changed while the crawler runs, and apply at once.
+ * Keeps the crawler within its host's limits. Each limit has its own class. The governor asks all of them before work begins,
+ * and reports what each holds back. Limits can be changed while the crawler runs, and apply at once.
  *
  *   may anything be contacted?   pause, hours, idle machine, bytes of the day and month
  *   may pages be fetched?        besides: pages of the day, disk
@@ -20,10 +20,10 @@ import { UsageCaps } from "./usage-caps.ts";
 export interface GovernorSettings {
   readonly limits: CrawlerLimits;
   readonly kept: KeptSettings;
-  /** Without a meter, bytes count when they are taken, and unread bytes are unknown. */
+  /** If there is no meter, bytes count when they are taken, and unread bytes are unknown. */
   readonly meter?: Wire;
   readonly spoolBytes?: () => number;
-  /** Bytes queued for the coordinator that have not been sent. */
+  /** How many bytes are queued for the coordinator and not sent yet. */
   readonly queuedBytes?: () => number;
   readonly now?: () => Date;
   readonly machine?: () => MachineSigns;
@@ -31,14 +31,14 @@ export interface GovernorSettings {
   readonly cpu?: CpuClock;
 }
 
-/** Far above what a coordinator leases: 100 hosts with 1,000 long URLs each. */
+/** Far more than a coordinator leases: 100 hosts with 1,000 long URLs each. */
 const mostLeaseBytes = 64 * 1024 * 1024;
 /**
- * A first page takes robots.txt, tdmrep.json and the page. Opening a host per remaining request would spend a small
- * day's budget on robots.txt files, the next day on those of other hosts.
+ * A host's first page requires robots.txt, tdmrep.json and the page itself. If a host were opened for every remaining request,
+ * a small day's budget would be spent on robots.txt files, and the next day's on those of other hosts.
  */
 const requestsToFirstPage = 3;
-/** Limits pages that are read but not extracted; where extraction is the bottleneck, more of them only take memory. */
+/** Maximum number of pages that are read but not extracted. If extraction is the bottleneck, more of them only take memory. */
 export const mostHeldPages = 32;
 const settleEveryMs = 250;
 const lookForPauseEveryMs = 2000;
@@ -47,7 +47,7 @@ export class Governor {
   readonly slots: ConnectionSlots;
   readonly disk: DiskWatch;
   readonly workPace = new WorkPace();
-  /** Called with the reason when the day's or month's bytes run out; work under way is then aborted. */
+  /** Is called with the reason when the day's or month's bytes run out. Work in progress is then aborted. */
   onSpent: (reason: string) => void = () => {};
   #limits: CrawlerLimits;
   readonly #home: string;
@@ -95,7 +95,7 @@ export class Governor {
     ];
   }
 
-  /** Applies new limits at once; what exceeds them ends by itself and is not replaced. */
+  /** Applies new limits at once. What exceeds them ends by itself and is not replaced. */
   apply(limits: CrawlerLimits): void {
     this.#limits = limits;
     this.#caps.apply(limits);
@@ -113,7 +113,7 @@ export class Governor {
     return this.#paused;
   }
 
-  /** Lasts until `resume`, across restarts. Throws the system's error when it cannot be saved. */
+  /** Pauses until `resume`, even across restarts. Throws the system's error if the pause cannot be saved. */
   pause(reason: string): void {
     keepAsked("pause", this.#home, reason);
     this.#lookForPause();
@@ -153,17 +153,14 @@ export class Governor {
   }
 
   /**
-   * Waits until another request may start; null when it may not within the bounds. Every request, including robots.txt
-   * and HEAD, counts as one of the day's pages before it is sent: a host that allows five sees five requests.
+   * Waits until another request may start. Returns null if it may not within the bounds. Every request, including robots.txt
+   * and HEAD, counts as one of the day's pages before it is sent, so a host that allows five sees five.
    */
   admit(bounds: AdmissionBounds): Promise<Grant | null> {
     return this.#admission.enter({ ...bounds, onGrant: () => this.#caps.count(1, 0) });
   }
 
-  /**
-   * Accounts for the memory of a page that is read but not extracted. Call the returned function once, after
-   * extraction.
-   */
+  /** Counts the memory of a page that is read but not extracted. The returned function must be called once, after extraction. */
   holdPage(): () => void {
     this.#heldPages++;
     return () => {
@@ -187,7 +184,7 @@ export class Governor {
     return this.#cpu.turn();
   }
 
-  /** Counts bytes that were carried but not taken, such as headers. */
+  /** Counts bytes that connections carried but nobody took, such as headers. */
   settle(): void {
     this.#count(this.#wire.settle());
     this.#admission.look();
@@ -202,7 +199,7 @@ export class Governor {
     return this.#limits;
   }
 
-  /** Returns how many more hosts may be opened; the day must have room for each one's first page. */
+  /** Returns how many more hosts may be opened. The day must have room for the first page of each. */
   freeHosts(openHosts: number): number {
     const hostsOfDay = Math.ceil(this.#caps.leftPages() / requestsToFirstPage);
     return Math.max(0, Math.min(this.places(), hostsOfDay) - openHosts);
@@ -344,8 +341,8 @@ export class Schedule {
   }
 
   /**
-   * Returns when the schedule opens or closes next, or null when it never does. The result is valid until the next
-   * daylight saving change and is then computed again.
+   * Returns when the schedule next opens or closes, or null if it never does. The result is valid until daylight saving next
+   * changes, and is then computed again.
    */
   #nextChange(week: Week): Date | null {
     const isOpenNow = this.#isOpenAt(week, this.#now());
@@ -375,19 +372,21 @@ export class Schedule {
   }
 }
 
-// Tracks how many hosts at a time the coordinator asks for, within this host's limit (WEB-SAILOR section 4.3): as many
-// as the due work needs, at least one, and the full limit on `hurry-up`. Each message replaces the last one. A host
-// still gets one request at a time, at its own pace.
+// Tracks how many hosts at a time the coordinator asks for, within this host's limit (WEB-SAILOR section 4.3): as many as the
+// due work needs, at least one, and the full limit on `hurry-up`. Each message replaces the last one. A host still receives
+// one request at a time, at its own pace.
 
 export type PaceMessage = Extract<CoordinatorMessage, { type: "coordinator:work-pace" }>;
 
 export interface AskedPace {
   readonly pace: PaceMessage["pace"];
-  /** Host slices due or in hand; of many, only as many as the decision needed. */
+  /**
+   * Host slices that are due or being worked on. Counting stops once the decision is certain, so this may be an underestimate.
+   */
   readonly due: number;
   readonly reason: string;
   readonly since: Date;
-  /** Hosts at a time, which the host's limit may lower; null means the limit itself. */
+  /** Maximum number of hosts at a time, which the host's limit may lower. Null means the limit itself. */
   readonly places: number | null;
 }
 
@@ -398,7 +397,7 @@ export class WorkPace {
     return this.#asked;
   }
 
-  /** Call when a session begins or ends; the last request no longer counts. */
+  /** Must be called when a session begins or ends, because what the coordinator last asked for no longer applies. */
   forget(): void {
     this.#asked = null;
   }
@@ -415,10 +414,10 @@ export class WorkPace {
   }
 }
 
-// Counts what the connections have carried as exactly as possible: the sockets' own counts, read several times a
-// second, and between two readings what the readers report.
+// Counts what the connections have carried as exactly as possible, from the sockets' own counts, which are read several times
+// a second, and in between from what the readers report.
 
-/** The minimum between two readings of all sockets while bytes arrive; only a few are read each time. */
+/** Minimum time between two readings of all sockets while bytes arrive. `fewSockets` or fewer are read each time. */
 const lookEveryMs = 5;
 const fewSockets = 64;
 
@@ -431,7 +430,7 @@ class WireCount {
   readonly #wire: Wire;
   readonly #nowMs: () => number;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** The carried and the taken bytes at the last reading. */
+  /** The bytes carried and the bytes taken at the last reading. */
   #seenBytes = 0;
   #takenThen = 0;
   #taken = 0;
@@ -442,7 +441,7 @@ class WireCount {
     this.#nowMs = nowMs;
   }
 
-  /** Returns the bytes that are new since the last call, including these, which the sockets also count. */
+  /** Returns how many bytes are new since the last call. They include `bytes`, which the sockets also count. */
   take(bytes: number): number {
     this.#taken += bytes;
     const isDue = this.#nowMs() - this.#lookedAtMs >= lookEveryMs;
@@ -461,7 +460,7 @@ class WireCount {
     this.#takenThen = this.#taken;
   }
 
-  /** A reading may already include bytes taken after it, so the next one adds less. */
+  /** A reading may already include bytes that are taken after it, so the next reading adds fewer. */
   #news(): number {
     const known = Math.max(this.#taken, this.#seenBytes + this.#taken - this.#takenThen);
     const news = Math.max(0, known - this.#counted);

@@ -1,7 +1,7 @@
 /**
- * Allows one request at a time per host and per address, and none before their paces permit. It remembers the pace of
- * recent hosts across restarts. What another crawler needs to know about a host travels with the results
- * (`hostDelayMs`, `pace`) and returns with the next lease (`waitMs`, `pace`).
+ * Allows one request at a time per host and per address, and none before their paces permit. The pace of recent hosts is
+ * remembered across restarts. What another crawler needs to know about a host travels with the results (`hostDelayMs`, `pace`)
+ * and returns with the next lease (`waitMs`, `pace`).
  */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
@@ -37,21 +37,21 @@ import { KeptFile, type KeptSettings } from "./state-file.ts";
 const maxHosts = 20_000;
 const maxAddresses = 20_000;
 
-/** A request that takes longer stops blocking the other hosts of its address, because some never answer. */
+/** A request that takes longer no longer blocks the other hosts of its address, because some hosts never answer. */
 const longestAddressTurnMs = 10_000;
 
 const keptFile = { name: "host-paces.json", maxBytes: 4 * 1024 * 1024, everyMs: 5000 };
 
 interface GateSettings extends PaceSettings {
-  /** Simultaneous requests to one address over all its hosts. Default 1. */
+  /** Maximum number of simultaneous requests to one address, over all its hosts. Default: 1. */
   readonly requestsPerAddress?: number;
   readonly kept?: KeptSettings;
 }
 
 interface Turn {
   /**
-   * Records the outcome (null when no request was sent) and the address actually used, which differs when the first did
-   * not connect. Returns how long the host must be left alone. Call exactly once.
+   * Records the outcome (null if no request was sent) and the address actually used, which differs if the first one did not
+   * connect. Returns how long the host must be left alone. Must be called exactly once.
    */
   end(answer: HostAnswer | null, address: string | null): number;
 }
@@ -84,7 +84,7 @@ export class HostGates {
     for (const [key, pace] of known?.addresses ?? []) this.#addresses.set(key, pace);
   }
 
-  /** Reserves the host for one slice; false when another slice of it is being crawled. */
+  /** Reserves the host for one slice. Returns false if another slice of it is being crawled. */
   enter(host: string): boolean {
     if (this.#inUse.has(host)) return false;
     this.#inUse.add(host);
@@ -103,15 +103,15 @@ export class HostGates {
     if (atMs > this.#pace(host).notBeforeMs) this.#set(host, notBefore(this.#pace(host), atMs));
   }
 
-  /** Sets the delay from a robots.txt fetched just now; the delay counts from that request. */
+  /** Sets the delay from a robots.txt that was fetched just now. The delay counts from that request. */
   crawlDelay(host: string, seconds: number | null): void {
     const pace = withCrawlDelay(this.#pace(host), seconds);
     this.#set(host, notBefore(pace, pace.crawlDelayMs === 0 ? 0 : steadyNowMs() + pace.crawlDelayMs));
   }
 
   /**
-   * Applies a delay read within the last day. It can only raise the delay, since another crawler may have read a newer
-   * file.
+   * Applies a delay that was read within the last day. It can only raise the delay, since another crawler may have read a
+   * newer file.
    */
   crawlDelayAtLeast(host: string, seconds: number | null): void {
     const read = withCrawlDelay(this.#pace(host), seconds);
@@ -127,7 +127,7 @@ export class HostGates {
     return paceReport(this.#pace(host), steadyNowMs());
   }
 
-  /** Waits until the host and its address may be asked; null when the bounds end first. */
+  /** Waits until the host and its address may be asked. Returns null if the bounds end first. */
   async take(target: { readonly host: string; readonly address: string | null }, bounds: TurnBounds) {
     const { host, address } = target;
     const key = address === null ? null : addressKey(address);
@@ -147,8 +147,8 @@ export class HostGates {
   }
 
   /**
-   * Queues a probe with the pages, for the address and, if it is a request, for the host (else null). Both rest
-   * afterwards as usual. Call the returned function exactly once to end the turn.
+   * Queues a probe with the page requests, for the address and, if it is a request, for the host (otherwise null). Both rest
+   * afterwards as usual. The returned function must be called exactly once to end the turn.
    */
   async takeProbe(
     { host, address }: { readonly host: string | null; readonly address: string },
@@ -168,7 +168,7 @@ export class HostGates {
     };
   }
 
-  /** A null host or key takes no turn. */
+  /** No turn is needed for a null host or key. */
   async #takeTurns(host: string | null, key: string | null, bounds: TurnBounds): Promise<EndTurn | null> {
     const endHost = host === null ? noTurn : await this.#hostTurns.take(host, bounds);
     if (endHost === null) return null;
@@ -207,7 +207,7 @@ export class HostGates {
     this.#set(host, afterAnswer(this.#pace(host), answer, circumstances));
   }
 
-  /** Call before updating the host's own pace, because the usual speed must not include this answer. */
+  /** Must be called before the host's own pace is updated, because the usual speed must not include this answer. */
   #addressAnswered(key: string, { host, answer }: { host: string; answer: HostAnswer }, nowMs: number): void {
     const pace = this.#addresses.get(key) ?? newAddressPace;
     const { status, tookMs } = answer;
@@ -232,7 +232,7 @@ export class HostGates {
 
 const noTurn: EndTurn = () => {};
 
-// Stores host paces on disk. Invalid entries and impossible waits are dropped, so a damaged file can neither stop the
+// Stores host paces on disk. Invalid entries and impossible waits are dropped, so that a damaged file can neither stop the
 // crawl nor speed it up beyond the floor and robots.txt.
 
 const maxKeptHosts = 5000;
@@ -255,15 +255,15 @@ interface KnownPaces {
   readonly addresses: [string, AddressPace][];
 }
 
-/** A single request cannot have exceeded the others by more. */
+/** A domain's charge exceeds the others' by at most this much, since a single request cannot have taken longer. */
 const mostOwedMs = 600_000;
 
-/** The domains with the highest charge are saved for each address. */
+/** For each address, only the domains with the highest charge are saved. */
 const maxKeptDomains = 8;
 
 /**
- * Returns the most recent paces first as a JSON value, with the addresses that are limited or shared by several
- * domains. `shiftMs` is how far the machine's clock, which the next process uses, is ahead of these times.
+ * Returns the most recent paces first as a JSON value, with the addresses that are limited or shared by several domains.
+ * `shiftMs` is how far the machine's clock, which the next process uses, is ahead of these times.
  */
 export function keptPaces(
   paces: Iterable<[string, HostPace]>,
@@ -274,7 +274,7 @@ export function keptPaces(
   const hosts: (HostPace & { readonly host: string; readonly stretch: number })[] = [];
   for (const [host, pace] of paces) {
     if (hosts.length === maxKeptHosts) break;
-    // Release 0.2.0, a possible rollback target, rejects paces without `stretch`.
+    // Release 0.2.0, to which the crawler may be rolled back, rejects paces without `stretch`.
     hosts.push({
       ...{ host, ...pace, stretch: 1, rate: { ...pace.rate, refusedAtMs: shifted(pace.rate.refusedAtMs) } },
       ...{ notBeforeMs: shifted(pace.notBeforeMs), endedAtMs: shifted(pace.endedAtMs) },
@@ -291,7 +291,7 @@ export function keptPaces(
   return { version: 1, hosts, addresses };
 }
 
-/** Returns the most recent entries last, ready for the cache; null when the JSON is invalid. */
+/** Returns the most recent entries last, ready for the cache, or null if the JSON is invalid. */
 export function pacesFrom(json: unknown, nowMs: number): KnownPaces | null {
   const read = file.safeParse(json);
   if (!read.success) return null;
@@ -306,7 +306,7 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   const read = keptPace.safeParse(entry);
   if (!read.success) return [];
   const { host, ...pace } = read.data;
-  // An answer time in the future came from a clock that was ahead; the host rests for its full wait from now.
+  // An answer time in the future comes from a clock that was ahead. The host then rests for its full wait from now.
   const aheadMs = Math.max(0, pace.endedAtMs - nowMs);
   const [notBeforeMs, backedOffAtMs] = [pace.notBeforeMs - aheadMs, pace.backedOffAtMs - aheadMs];
   const latestMs = nowMs + longestWaitMs;
@@ -316,7 +316,7 @@ function paceOf(entry: unknown, nowMs: number): [string, HostPace][] {
   return [[host, { ...pace, rate, endedAtMs, notBeforeMs, backedOffAtMs: Math.max(0, backedOffAtMs) }]];
 }
 
-/** Restores only the rate, since an address rests for seconds. */
+/** Restores only the rate, since an address rests for only seconds. */
 function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
   const read = keptAddress.safeParse(entry);
   if (!read.success) return [];
@@ -332,9 +332,9 @@ function addressOf(entry: unknown, nowMs: number): [string, AddressPace][] {
 }
 
 /**
- * Hands out turns by key (a host or an address): a limited number at a time, none before the key is ready, first come
- * first served. When parties (registrable domains) share a key, the party with the least charge goes first. Waiting
- * costs one queue entry; a key has at most one timer, and none when nobody waits.
+ * Hands out turns by key (a host or an address): a limited number at a time, none before the key is ready, first come first
+ * served. If several parties (registrable domains) share a key, the one with the lowest charge goes first. Waiting costs one
+ * queue entry. A key has at most one timer, and none when nobody waits.
  */
 
 interface TurnBounds {
@@ -342,7 +342,7 @@ interface TurnBounds {
   readonly endsAtMs: number;
 }
 
-/** Call exactly once, after recording when the key is next ready. */
+/** Must be called exactly once, after recording when the key is next ready. */
 type EndTurn = () => void;
 
 interface Key {
@@ -362,7 +362,7 @@ export class TurnQueue {
   readonly #hadMs: ((key: string, party: string) => number) | null;
 
   /**
-   * `longestMs`: a longer turn stops blocking the next one. `hadMs`: a party's charge on the key; without it all
+   * `longestMs`: a turn that lasts longer stops blocking the next one. `hadMs`: a party's charge on the key. If absent, all
    * callers are one party.
    */
   constructor(settings: {

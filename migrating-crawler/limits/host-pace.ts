@@ -1,10 +1,10 @@
 /**
- * Decides how fast one host may be asked. The delay after an answer is the maximum of our floor, the host's
- * Crawl-delay, a multiple of its last answer time, and the interval that the host tolerates (tolerated-rate: lowered by
- * 429 and 503, by silence and by answers several times slower than usual; raised in steps by good and quick ones).
- * Retry-After is a minimum; 429 and 503 without it cause a pause of 60 s, with jitter, that doubles up to a day while
- * it does not help (RFC 9110 section 10.2.3, RFC 6585 section 4). A host that is silent twice in a row rests for up
- * to an hour. Pure functions: time and randomness are arguments.
+ * Decides how fast one host may be asked. The delay after an answer is the maximum of the configured floor, the host's
+ * Crawl-delay, a multiple of its last answer time, and the interval that the host tolerates (tolerated-rate: lowered by 429
+ * and 503, by silence and by answers several times slower than usual, and raised in steps by good and quick ones). Retry-After
+ * is a minimum. A 429 or 503 without it causes a pause of 60 s, with jitter, which doubles up to a day while it does not help
+ * (RFC 9110 section 10.2.3, RFC 6585 section 4). A host that is silent twice in a row rests for up to an hour. Pure functions:
+ * time and randomness are arguments.
  */
 
 import { z } from "zod";
@@ -29,7 +29,7 @@ import {
 
 export interface PaceSettings {
   readonly floorMs: number;
-  /** The shortest rest that a host reaches by answering well and quickly; without it, the floor. */
+  /** The shortest rest that a host can reach by answering well and quickly. Default: the floor. */
   readonly fastestMs?: number;
   readonly responseTimeFactor: number;
 }
@@ -41,7 +41,7 @@ export const hostPace = z.object({
   /** No request may start earlier (same clock as `nowMs`). */
   notBeforeMs: amount(),
   crawlDelayMs: amount(3_600_000),
-  /** The pause after the last refusal and its time; 0 when there was no recent one. */
+  /** The pause after the last refusal, and its time. Both are 0 if there was no recent refusal. */
   backOffMs: amount(86_400_000),
   backedOffAtMs: amount(),
   refusals: amount(100),
@@ -69,22 +69,22 @@ export const newPace: HostPace = hostPace.parse({});
 
 const firstBackOffMs = 60_000;
 const mostBackOffMs = 86_400_000;
-/** Counts from the end of the pause; until then the next back-off starts at half of the last one. */
+/** Counts from the end of a pause. A back-off within this time starts at half of the last one. */
 const forgivenAfterMs = 86_400_000;
 const mostFailureBackOffMs = 3_600_000;
-/** A report at most this much newer than the last local answer is about that answer. */
+/** A report that is newer than the last local answer by at most this much is about that answer. */
 const clocksApartMs = 2000;
 /** A very long Crawl-delay must not block a host indefinitely. */
 const mostCrawlDelayMs = 3_600_000;
 const mostWorkMs = 60_000;
 
-/** Two consecutive answers this many times slower than usual are too slow; one below twice the usual is quick. */
+/** Two consecutive answers this many times slower than usual are too slow. One below twice the usual time is quick. */
 const slowTimes = 3;
 const quickTimes = 2;
 const slowAgainAfter = 3;
-/** The average follows quicker answers faster than slower ones, so that gradual slowing stays visible. */
+/** The average follows quicker answers faster than slower ones, so that a gradual slowdown remains noticeable. */
 const [quickerPart, slowerPart] = [1 / 8, 1 / 32];
-/** The average is taken as the host's usual time after this many answers. */
+/** After this many answers, the average counts as the host's usual time. */
 const answersUntilUsual = 3;
 /** Smaller differences are ordinary jitter of network and server. */
 const restlessMs = 50;
@@ -111,7 +111,7 @@ export function afterAnswer(pace: HostPace, answer: HostAnswer, now: PaceCircums
   return { ...timed, refusals, backOffMs, notBeforeMs: nowMs + waitMs };
 }
 
-/** "slow" means too slow twice in a row; "neither" does not justify a higher rate. */
+/** "slow" means too slow twice in a row. "neither" does not justify a higher rate. */
 export type AnswerSpeed = "quick" | "neither" | "slow";
 
 export function answerSpeed(pace: HostPace, { tookMs, status, isSmall }: HostAnswer): AnswerSpeed {
@@ -123,8 +123,8 @@ export function answerSpeed(pace: HostPace, { tookMs, status, isSmall }: HostAns
 }
 
 /**
- * Lowers the rate once for consecutive refusals and doubles the pause. The first refusal may state the pause; when that
- * did not help, ours is the minimum.
+ * Lowers the rate once for consecutive refusals, and doubles the pause. The first refusal may state the pause. If that did not
+ * help, the crawler's own pause is the minimum.
  */
 function afterRefused(
   pace: HostPace,
@@ -162,7 +162,7 @@ export function paceReport(pace: HostPace, nowMs: number): HostPaceReport | null
   return { crawlDelayMs, backOffMs, backedOffMsAgo, usualMs, ...(tolerated === null ? {} : { tolerated }) };
 }
 
-/** Merges another crawler's report; the stricter value counts. */
+/** Merges another crawler's report. The stricter value counts. */
 export function withReport(
   pace: HostPace,
   report: HostPaceReport,
@@ -175,14 +175,14 @@ export function withReport(
   return {
     ...pace,
     crawlDelayMs,
-    // It is unknown whether that pause helped, so the next one is longer.
+    // Whether that pause helped is unknown, so the next one is longer.
     ...(stricter ? { ...theirs, refusals: Math.max(1, pace.refusals) } : {}),
     ...(knowsUsual ? {} : { usualMs: report.usualMs, answers: answersUntilUsual, lastMs: report.usualMs }),
     rate: stricterRate({ ...pace, crawlDelayMs }, report.tolerated, { settings, nowMs }),
   };
 }
 
-/** Takes their rate when it is lower and newer than our last request; an older report may echo our own. */
+/** Adopts a reported rate that is lower and newer than this crawler's last request. An older report may be its own. */
 function stricterRate(
   pace: HostPace,
   told: HostPaceReport["tolerated"],
@@ -287,7 +287,7 @@ function isForgiven(pace: Pick<HostPace, "backOffMs" | "backedOffAtMs">, nowMs: 
 // Classifies a request for its host's pace: answered, silent, or never sent.
 
 export interface HostAnswer {
-  /** Null when nobody answered; 0 when the answer was unusable. */
+  /** Null if nobody answered, and 0 if the answer was unusable. */
   readonly status: number | null;
   readonly tookMs: number;
   readonly retryAfterSeconds: number | null;
@@ -319,12 +319,12 @@ export function isFinalFailure(code: string): boolean {
 
 export function answerOfFailure(code: string, tookMs: number): HostAnswer | null {
   if (isFinalFailure(code)) return null;
-  // A bot gate's speed and status say nothing about the site behind it.
+  // The speed and status of a bot gate say nothing about the site behind it.
   if (code === ("challenged" satisfies FailureCode))
     return { status: 0, tookMs, retryAfterSeconds: null, isSmall: true };
   return { status: silent.has(code) ? null : 0, tookMs, retryAfterSeconds: null };
 }
 
-/** 429 means too many requests from us, 503 that the host is overloaded. */
+/** 429 means too many requests from this crawler, and 503 that the host is overloaded. */
 export const isRefusal = ({ status }: Pick<HostAnswer, "status">): boolean =>
   status === 429 || status === 503;

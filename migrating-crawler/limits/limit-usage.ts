@@ -1,14 +1,14 @@
-/** Shows one limit to the host's administrator: how much is used, and what it blocks right now. */
+/** Shows one limit to the host's administrator: how much of it is used, and what it blocks now. */
 export interface LimitUsage {
   /** The name of the setting in the settings file, such as `bytesPerDay`. */
   readonly limit: string;
   readonly unit: string;
-  /** Null when it is not measured or the system does not provide it. */
+  /** Null if it is not measured or the system does not provide it. */
   readonly used: number | null;
   readonly cap: number | null;
-  /** When the limit resets or ends; null when it does not by itself. */
+  /** When the limit resets or ends. Null if it does not do so by itself. */
   readonly resetsAt: Date | null;
-  /** A sentence about what the limit blocks now, or empty. */
+  /** A sentence about what the limit blocks now, or an empty string. */
   readonly holdingBack: string;
 }
 

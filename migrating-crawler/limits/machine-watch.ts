@@ -1,7 +1,7 @@
 /**
- * Compares the process's memory with its limit. From four fifths on, fewer hosts are crawled at a time; from nineteen
- * twentieths on, requests go out one by one, each reserving its maximum size, and garbage is collected earlier. The
- * heap has no hard limit, because reaching one would end the process.
+ * Compares the process's memory with its limit. From four fifths of it, fewer hosts are crawled at a time. From nineteen
+ * twentieths, requests are sent one by one, each reserving its maximum size, and garbage is collected earlier. The heap has no
+ * hard limit, because reaching one would end the process.
  */
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -16,7 +16,7 @@ import { bytesInWords, type LimitUsage, limitUsage } from "./limit-usage.ts";
 const fewerFrom = 0.8;
 const oneByOneFrom = 0.95;
 const collectFrom = 0.85;
-/** One request takes at most its body's limit on the wire (5 MiB) and the same decoded. */
+/** A request takes at most the limit of its body on the wire (5 MiB), and the same again decoded. */
 const mostRequestBytes = 10 * 1024 * 1024;
 const lookEveryMs = 1000;
 const collectEveryMs = 15_000;
@@ -55,8 +55,8 @@ export class MemoryWatch {
   }
 
   /**
-   * True when requests must go out one by one, or when no room is left besides those under way or not yet extracted.
-   * Each reserves the body's limit twice; memory already used is measured again.
+   * True if requests must be sent one by one, or if no room is left besides those in progress or not yet extracted. Each
+   * reserves twice the body's limit. Memory already used is measured again.
    */
   isShort(taken = 0): boolean {
     if (this.#capBytes === null) return false;
@@ -106,22 +106,22 @@ function collector(): () => void {
 const mebibyte = 1024 * 1024;
 
 /**
- * Sets the young generation of an extraction thread (three semi-spaces of V8). A larger one saves collections and
- * processor time at the cost of memory (test/bench/results/crawl.md). A host without a memory limit did not want to
- * save memory.
+ * Sets the size of the young generation of an extraction thread (three semi-spaces of V8). A larger one saves collections and
+ * processor time at the cost of memory (test/bench/results/crawl.md). A host without a memory limit has no need to save
+ * memory.
  */
 export function youngMegabytes(memoryBytes: number | null): number {
   return memoryBytes === null || memoryBytes >= 512 * mebibyte ? 48 : 8;
 }
 
-// Compares the size of the crawler's folder with its disk limit. The folder is measured every half minute; in between
-// only the spool, which alone grows fast, is asked. Near the limit fetching stops and the spool gets the remaining
-// space.
+// Compares the size of the crawler's folder with its disk limit. The folder is measured every half minute. In between, only
+// the size of the spool is updated, because nothing else grows fast. Near the limit, fetching stops and the spool gets the
+// remaining space.
 
 type Disk = Pick<CrawlerLimits, "diskBytes" | "spoolBytes">;
 
 const measureEveryMs = 30_000;
-/** A folder with more entries is only counted up to here. */
+/** Counting stops after this many entries of a folder. */
 const mostEntries = 200_000;
 /** Reserved for counters, keys and other small files. */
 const smallFilesBytes = 1024 * 1024;
@@ -165,7 +165,7 @@ export class DiskWatch {
     return limitUsage("diskBytes", this.isFull() ? words : "", { unit: "bytes", used, cap });
   }
 
-  /** Bytes free for this user on the folder's file system, or null when unknown. */
+  /** Bytes free for this user on the folder's file system. Null if unknown. */
   get freeBytes(): number | null {
     return this.#freeBytes;
   }
@@ -189,7 +189,7 @@ export class DiskWatch {
   }
 }
 
-/** Does not follow links, and counts files that disappear meanwhile as empty. */
+/** Does not follow links. Files that disappear during the count are taken as empty. */
 async function bytesIn(folder: string): Promise<number> {
   let bytes = 0;
   let entries = 0;
@@ -209,8 +209,8 @@ async function bytesIn(folder: string): Promise<number> {
   return bytes;
 }
 
-// Checks every ten seconds whether the machine is otherwise idle. The crawler's own load is subtracted first, or it
-// would stop itself. Signs that the system does not provide are reported and block nothing.
+// Checks every ten seconds whether the machine is otherwise idle. The crawler's own load is subtracted, because it would
+// otherwise stop itself. Signs that the system does not provide are reported and block nothing.
 
 const signsEveryMs = 10_000;
 
@@ -293,15 +293,15 @@ export class IdleWatch {
   }
 }
 
-// Reads whether the machine is in use. Linux: /proc/loadavg, /sys/class/power_supply, and /run/utmp with the terminals'
-// access times. A sign is null where unavailable (macOS and Windows lack power and users, containers often lack utmp,
-// Windows has no load average). A session without visible activity, such as a graphical one, counts as active.
+// Reads whether the machine is in use. Linux: /proc/loadavg, /sys/class/power_supply, and /run/utmp with the terminals' access
+// times. A sign is null if unavailable (macOS and Windows lack power and users, containers often lack utmp, Windows has no
+// load average). A session without visible activity, such as a graphical one, counts as active.
 
 export interface MachineSigns {
   readonly load: number | null;
   readonly processors: number;
   readonly onMainsPower: boolean | null;
-  /** Minutes since any user was active; infinity when nobody is logged in. */
+  /** Minutes since any user was active, or infinity if nobody is logged in. */
   readonly usersAwayMinutes: number | null;
 }
 
@@ -342,7 +342,7 @@ function powerIn(folder: string): boolean | null {
   );
 }
 
-/** utmp(5) records on Linux have 384 bytes: the type first, the terminal's name from byte 8. */
+/** utmp(5) records on Linux have 384 bytes, with the type first and the terminal's name from byte 8. */
 const recordBytes = 384;
 
 const userProcess = 7;

@@ -1,9 +1,9 @@
 /**
- * Limits measurements (probes, peer distances, echoes) per address and in total, both at a time and per second, within
- * the host's limits. A coordinator's own defaults are gentler (20 probes a second per crawler, 8 at a time, three to an
+ * Limits measurements (probes, peer distances, echoes) per address and in total, both in number at a time and per second,
+ * within the host's limits. A coordinator's own defaults are gentler (20 probes a second per crawler, 8 at a time, three to an
  * address over all crawlers), so this only stops a dishonest coordinator.
  *
- * An admitted probe waits for nothing else; one that cannot start in time is answered with the reason.
+ * An admitted probe waits for nothing else. One that cannot start in time is answered with the reason.
  */
 import { timerMs } from "#core/timer-ms";
 import { addressKey } from "./address-pace.ts";
@@ -12,18 +12,18 @@ import { addressKey } from "./address-pace.ts";
 const probesPerAddress = 3;
 const triesPerAddress = 20;
 const atOncePerAddress = 2;
-/** The totals besides the host's limits; tries per probe a second. */
+/** Totals that apply besides the host's limits. `triesPerProbe` is how many tries each allowed probe a second permits. */
 const mostAtOnce = 16;
 const triesPerProbe = 6;
-/** Each echo is a process. */
+/** Fewer at a time, because each echo is a process. */
 const mostPingsAtOnce = 8;
 const mostWaiting = 1000;
 const windowMs = 1000;
-/** The rate is checked again this often while a probe waits for it. */
+/** How often the rate is checked while a probe waits for it. */
 const lookEveryMs = 50;
 
 export interface ProbeErrand {
-  /** The target address, or a name that is still to be resolved. */
+  /** The target's address, or a name that is still to be resolved. */
   readonly address: string;
   readonly tries: number;
   readonly pings?: boolean;
@@ -31,7 +31,7 @@ export interface ProbeErrand {
 
 interface ProbeGateRules {
   readonly limits: () => { readonly probesPerSecond: number; readonly concurrentHosts: number };
-  /** Milliseconds until the rate has paid for everything carried. */
+  /** Milliseconds until the rate has paid for everything that was carried. */
   readonly waitMs: () => number;
   readonly nowMs?: () => number;
 }
@@ -61,7 +61,7 @@ export class ProbeGate {
     this.#nowMs = rules.nowMs ?? (() => performance.now());
   }
 
-  /** Resolves with a function to call exactly once at the end, or with the reason for a refusal. */
+  /** Resolves with a function that must be called exactly once at the end, or with the reason for a refusal. */
   enter(errand: ProbeErrand, withinMs: number): Promise<(() => void) | string> {
     if (this.#waiting.size >= mostWaiting) return Promise.resolve(`${mostWaiting} probes wait already`);
     return new Promise((resolve) => {
@@ -97,7 +97,7 @@ export class ProbeGate {
     }
   }
 
-  /** Infinity means not before one under way ends. */
+  /** Infinity means not before a probe in progress ends. */
   #waitMs({ key, tries, pings }: Waiting, nowMs: number): number {
     const { probesPerSecond, concurrentHosts } = this.#rules.limits();
     const use = this.#addresses.get(key);
@@ -151,7 +151,7 @@ export class ProbeGate {
 
 const newUse = (): Use => ({ underWay: 0, probes: new Starts(), tries: new Starts() });
 
-/** Counts the starts of the last second in a sliding window, so no second exceeds the limit. */
+/** Counts the starts of the last second in a sliding window, so that no second exceeds the limit. */
 class Starts {
   readonly #starts: { readonly atMs: number; readonly weight: number }[] = [];
 

@@ -1,7 +1,7 @@
 /**
- * Keeps the process within its share of processor time. Long work (reading pages, starting requests) asks for a turn
- * every few milliseconds and waits while the process has used too much. The kernel's count covers the whole process,
- * with all threads and the garbage collector, so deferrable work pays for work that cannot be deferred.
+ * Keeps the process within its share of processor time. Long work (reading pages, starting requests) asks for a turn every few
+ * milliseconds and waits if the process has used too much. The kernel's count covers the whole process, with all threads and
+ * the garbage collector, so that deferrable work pays for work that cannot be deferred.
  */
 
 import { timerMs } from "#core/timer-ms";
@@ -13,7 +13,7 @@ export interface CpuClock {
 }
 
 const burstMs = 200;
-/** No debt takes longer than this to repay. */
+/** Repaying a debt takes at most this long. */
 const longestDebtMs = 30_000;
 const windowMs = 10_000;
 
@@ -28,7 +28,7 @@ const processClock: CpuClock = {
 export class CpuShare {
   #share: number | null;
   readonly #clock: CpuClock;
-  /** CPU time available now; negative after overuse. */
+  /** CPU time available now, which is negative after overuse. */
   #creditMs = 0;
   #seen: { readonly cpuMs: number; readonly nowMs: number };
   #past: { readonly cpuMs: number; readonly nowMs: number }[];
@@ -82,7 +82,7 @@ export class CpuShare {
     for (const goOn of this.#waiting.splice(0)) goOn();
   }
 
-  /** The next caller starts after the current one has worked, when its use is known. */
+  /** The next caller starts only after the current one has worked, when its use is known. */
   #letGo(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -104,10 +104,10 @@ export class CpuShare {
   }
 }
 
-// Limits bytes a second with a token bucket: short pieces pass at once, longer ones wait until they are paid for, first
-// come first served. Headers, handshakes and the link also take from the bucket, and later pieces wait for them.
+// Limits bytes a second with a token bucket: short pieces pass at once, longer ones wait until they are paid for, first come
+// first served. Headers, handshakes and the link also use up the bucket, and later pieces wait for them.
 
-/** This much of a second's bytes may arrive at once. */
+/** The bytes of this fraction of a second may arrive at once. */
 const burstSeconds = 0.1;
 const leastBurstBytes = 8 * 1024;
 
@@ -152,7 +152,7 @@ export class TransferRate {
     });
   }
 
-  /** Takes without waiting; a negative number is a refund. */
+  /** Uses up bytes without waiting. A negative number is a refund. */
   spend(bytes: number): void {
     if (bytes >= 0) this.#takenBytes += bytes;
     else this.#filledBytes -= bytes;
@@ -201,7 +201,7 @@ function rateOf(kilobytesPerSecond: number | null): number {
   return kilobytesPerSecond === null ? Number.POSITIVE_INFINITY : kilobytesPerSecond * 1024;
 }
 
-// Limits the number of open connections; when all slots are taken, callers wait, first come first served.
+// Limits the number of open connections. When all slots are taken, callers wait, first come first served.
 
 /** One slot is reserved for the link to the coordinator. */
 const forLink = 1;
@@ -217,18 +217,18 @@ export class ConnectionSlots {
     this.#most = openConnections;
   }
 
-  /** A lower number closes nothing; connections end by themselves and are not replaced. */
+  /** Lowering the number closes nothing. Connections end by themselves and are not replaced. */
   apply(openConnections: number): void {
     this.#most = openConnections;
     this.#letGo();
   }
 
-  /** When few slots are left, idle connections should be closed. */
+  /** True if few slots are left, so that idle connections should be closed. */
   isScarce(): boolean {
     return this.#waiting.size > 0 || this.#open + forLink >= 0.9 * this.#most;
   }
 
-  /** Resolves with null when no slot was free in time. */
+  /** Resolves with null if no slot became free in time. */
   take(withinMs: number): Promise<EndConnection | null> {
     return this.#open + forLink < this.#most ? Promise.resolve(this.#begin()) : this.#wait(withinMs);
   }

@@ -1,6 +1,6 @@
 /**
- * Keeps a small file in the crawler's home across restarts. It is written whole, at most every few seconds and at stop,
- * and renamed into place, so a crash leaves the old or the new file. The content at start is untrusted: its size is
+ * Keeps a small file in the crawler's home across restarts. It is written whole, at most every few seconds and at stop, and
+ * renamed into place, so that a crash leaves the old or the new file. The content read at start is untrusted, so its size is
  * limited and the owner validates it.
  */
 
@@ -33,7 +33,7 @@ export class KeptFile {
     this.#path = join(settings.home, settings.name);
   }
 
-  /** Returns what `check` accepts, or null when the file is missing or invalid. */
+  /** Returns what `check` accepts, or null if the file is missing or invalid. */
   read<Value>(check: (json: unknown) => Value | null): Value | null {
     try {
       const { maxBytes } = this.#settings;
@@ -52,7 +52,7 @@ export class KeptFile {
     this.#write ??= setTimeout(() => this.#save(), this.#settings.everyMs).unref();
   }
 
-  /** Writes before it returns, so the data survives any crash. */
+  /** Returns once the data is written, so that it survives any crash. */
   writeNow(content: unknown): void {
     this.#content = () => content;
     this.#save();
@@ -85,9 +85,9 @@ export class KeptFile {
   }
 }
 
-// Stores what the host asks of its crawler until `resume`, across restarts: a pause (it contacts only its coordinator)
-// or a drain (it finishes its work and leaves, status/drain.ts). Each is a file in the crawler's folder, so commands
-// work whether or not the crawler runs.
+// Stores what the host asks of its crawler until `resume`, even across restarts: a pause (it contacts only its coordinator) or
+// a drain (it finishes its work and leaves, status/drain.ts). Each is a file in the crawler's folder, so that commands work
+// whether or not the crawler runs.
 
 const files = { pause: "paused.json", drain: "draining.json" } as const;
 type Asked = keyof typeof files;
@@ -102,7 +102,7 @@ export function keepAsked(what: Asked, home: string, reason: string): void {
   const path = join(home, files[what]);
   const asked: SinceAndWhy = { since: new Date().toISOString(), reason: reason.slice(0, mostWords) };
   if (!existsSync(home)) mkdirSync(home, { recursive: true });
-  // Does not follow a link there, because root may be the writer.
+  // Does not follow a link at this path, because the writer may be root.
   rmSync(`${path}.new`, { force: true });
   writeFileSync(`${path}.new`, JSON.stringify(asked), { mode: 0o600, flag: "wx" });
   renameSync(`${path}.new`, path);
@@ -112,10 +112,7 @@ export function forgetAsked(what: Asked, home: string): void {
   rmSync(join(home, files[what]), { force: true });
 }
 
-/**
- * Returns null when it is not asked for. An invalid file still pauses but does not drain, because leaving cannot be
- * undone.
- */
+/** Returns null if this was not asked for. An invalid file still pauses, but does not drain, because leaving cannot be undone. */
 export function readAsked(what: Asked, home: string): SinceAndWhy | null {
   const path = join(home, files[what]);
   const asked = jsonIn(path, mostBytes, kept);

@@ -1,17 +1,17 @@
 /**
  * Remembers sites (with their subdomains) and parts of sites that the coordinator has just excluded (an opt-out). The
- * coordinator no longer leases them, so this only has to outlast work under way: leases in transit, redirects and
- * probes. Then it is forgotten, because the site may return.
+ * coordinator no longer leases them, so they have to be remembered only while work is in progress: leases in transit,
+ * redirects and probes. They are then forgotten, because the site may return.
  */
 import { canParseUrl, isInPart, type SitePart, urlHost } from "#core/ip/url-host";
 
-/** Longer than any message takes; the coordinator waits as long after an opt-out is lifted. */
+/** Longer than any message takes. The coordinator waits for the same time after an opt-out is lifted. */
 const keptMs = 15 * 60_000;
-/** Far more than opt out in that time; the oldest are forgotten beyond this. */
+/** Far more than opt out within that time. If there are more, the oldest are forgotten. */
 const mostSites = 10_000;
 const mostParts = 1000;
 
-/** The abort reason of a slice's signal: it also cuts off the request under way. */
+/** The abort reason of a slice's signal. It also cuts off the request in progress. */
 export class SiteStop {
   readonly words: string;
 
@@ -70,7 +70,7 @@ export class StoppedSites {
     return parts.some(({ part, untilMs }) => untilMs > nowMs && isInPart(part, url));
   }
 
-  /** Returns null when the host itself may be contacted. */
+  /** Returns null if the host itself may be contacted. */
   stopOf(host: string, nowMs: number): SiteStop | null {
     if (this.#stops.size + this.#parts.size === 0) return null;
     let name = host.toLowerCase().replace(/\.$/, "");

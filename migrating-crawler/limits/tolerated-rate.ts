@@ -1,10 +1,10 @@
 /**
- * Estimates the rate that a site or address tolerates, as TCP does for a path (Chiu and Jain 1989; RFC 5681 section
- * 3.1): it rises slowly while answers are good and quick, and falls to at most half when one is refused, missing or
- * several times slower than usual. As in CUBIC (RFC 9438 sections 4.6 and 4.7) the rate of the last refusal is
- * approached, not passed; a site's limit holds for days, so that memory fades over days. Unlike TCP, it uses what a
- * rate limiter reveals: the number of answers between two refusals, pauses included, is the quota, so the rate falls to
- * that instead of half. Pure functions: times are arguments. The bounds always hold.
+ * Estimates the rate that a site or address tolerates, as TCP does for a path (Chiu and Jain 1989, RFC 5681 section 3.1): it
+ * rises slowly while answers are good and quick, and falls to at most half when one is refused, missing or several times
+ * slower than usual. As in CUBIC (RFC 9438 sections 4.6 and 4.7), the rate approaches that of the last refusal without passing
+ * it. Because a site's limit holds for days, the memory of the refusal fades over days. Unlike TCP, the estimate uses what a
+ * rate limiter reveals: the number of answers between two refusals, pauses included, is the quota, so the rate falls to the
+ * quota instead of to half. The result always stays within the configured bounds. Pure functions: times are arguments.
  */
 
 import { z } from "zod";
@@ -16,13 +16,13 @@ export const highestPerHour = 3_600_000;
 
 /** This is also the format on disk. */
 export const toleratedRate = z.object({
-  /** Requests an hour; 0 means that no limit is known and the start rate applies. */
+  /** Requests an hour. 0 means that no limit is known and the start rate applies. */
   perHour: amount(highestPerHour),
   limitedBy: z.enum(["refused", "silent", "slow"]).nullable().default(null),
-  /** The rate and time of the last refusal; 0 when there was none or it is forgotten. */
+  /** The rate and time of the last refusal. Both are 0 if there was none or it is forgotten. */
   refusedPerHour: amount(highestPerHour),
   refusedAtMs: amount(),
-  /** Answers since that refusal, and their total time with the pauses between them. */
+  /** How many answers came since that refusal, and their total time with the pauses between them. */
   answers: amount(1e6),
   activeMs: amount(),
 });
@@ -31,7 +31,7 @@ export type ToleratedRate = Readonly<z.infer<typeof toleratedRate>>;
 
 export interface RateBounds {
   readonly startPerHour: number;
-  /** The maximum, which equals the start rate unless the settings allow more. */
+  /** Maximum rate, equal to the start rate unless the settings allow more. */
   readonly mostPerHour: number;
 }
 
@@ -45,28 +45,28 @@ export const unlimitedRate: ToleratedRate = toleratedRate.parse({});
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** One request in five minutes; pauses, which double, handle hosts that tolerate less. */
+/** One request in five minutes. For hosts that tolerate even less, there are pauses, which double. */
 const leastPerHour = 12;
-/** Slowness is no refusal, so one request a minute is slow enough. */
+/** A slow host has not refused, so slowing down to one request a minute is enough. */
 const leastForSlownessPerHour = 60;
 
-/** Takes an hour of requests to rise from nothing to the start rate. */
+/** At this growth, the rate rises from nothing to the start rate in an hour of requests. */
 const minutesToStart = 60;
 /** A single answer raises the rate by at most a tenth, however long the gap before it. */
 const mostGrowth = 1.1;
 const growthAfterSlowness = 1.25;
-/** Hours without requests teach nothing. */
+/** A longer gap counts as this long, because hours without requests teach nothing. */
 const longestGapMs = 60_000;
 
-/** The ceiling starts this far below the last refused rate; it doubles every two days until it is twice that rate. */
+/** The ceiling starts at this fraction of the last refused rate. It doubles every two days until it is twice that rate. */
 const cautiousPart = 0.9;
 const doublesInMs = 2 * dayMs;
 const forgottenAtTimes = 2;
 
 const decrease = 0.5;
 /**
- * After this many answers since the last refusal the quota is known; the rate then stays below it and not far below
- * what was asked.
+ * After this many answers since the last refusal, the quota is known. The rate then stays below it, and not far below the rate
+ * that was asked.
  */
 const answersForQuota = 10;
 const quotaPart = 0.95;
@@ -85,7 +85,7 @@ export function lowerRate(one: ToleratedRate, other: ToleratedRate): ToleratedRa
 /** The interval from the end of one request to the end of the next. */
 export const intervalMs = (perHour: number): number => hourMs / perHour;
 
-/** `isQuick` means within the usual time; other answers do not justify a higher rate. */
+/** `isQuick` means within the usual time. Other answers do not justify a higher rate. */
 export function afterGoodAnswer(
   rate: ToleratedRate,
   { gapMs, nowMs, isQuick }: RateEvent & { readonly isQuick: boolean },
@@ -100,14 +100,14 @@ export function afterGoodAnswer(
   if (isAtStart || !isQuick) return met;
   const perHour = rateNow(rate, bounds, nowMs);
   const step = ((startPerHour / minutesToStart) * gap) / 60_000;
-  // Returning to the rate before a slow phase needs no probing.
+  // Returning to the rate before a slow phase requires no probing.
   const raised =
     rate.limitedBy === "slow" && perHour < startPerHour
       ? perHour * growthAfterSlowness
       : Math.min(perHour * mostGrowth, perHour + step);
   const grown = Math.min(raised, ceiling(rate, nowMs), mostPerHour);
   const isFree = grown >= mostPerHour;
-  // At the maximum of the settings nothing limits the rate; where that is the start rate, no state is needed.
+  // At the maximum of the settings, nothing limits the rate. If that is the start rate, no state is needed.
   if (isFree && mostPerHour <= startPerHour) return { ...met, perHour: 0, limitedBy: null };
   return {
     ...met,
@@ -138,7 +138,7 @@ export function afterSlowAnswers(rate: ToleratedRate, event: RateEvent, bounds: 
   return { ...rate, perHour: Math.max(least, asked * decrease), limitedBy: rate.limitedBy ?? "slow" };
 }
 
-/** The form that travels with the host to another crawler; null when nothing limits the rate. */
+/** The form in which the rate travels with the host to another crawler. Null if nothing limits the rate. */
 export function toldRate(rate: ToleratedRate, nowMs: number): ToleratedReport | null {
   const { perHour, limitedBy, refusedPerHour, refusedAtMs } = rate;
   if (perHour === 0 || limitedBy === null) return null;
@@ -146,7 +146,7 @@ export function toldRate(rate: ToleratedRate, nowMs: number): ToleratedReport | 
   return { perHour, limitedBy, refusedPerHour, refusedMsAgo, saidMsAgo: 0 };
 }
 
-/** Reads another crawler's report, which may hold anything within the protocol's bounds. */
+/** Reads another crawler's report, whose values may be anything within the protocol's bounds. */
 export function rateFrom(told: ToleratedReport, nowMs: number): ToleratedRate {
   const { limitedBy, refusedPerHour, refusedMsAgo } = told;
   const perHour = Math.max(leastPerHour, told.perHour);
@@ -161,7 +161,7 @@ export function withPause(rate: ToleratedRate, pauseMs: number): ToleratedRate {
 
 const throughPerHour = ({ answers, activeMs }: ToleratedRate) => (answers * hourMs) / activeMs;
 
-/** Returns half of the rate, or the quota since the last refusal when it is known. */
+/** Returns half of the rate, or the quota since the last refusal if it is known. */
 function loweredPerHour(rate: ToleratedRate, asked: number): number {
   const isKnown = rate.refusedPerHour > 0 && rate.answers >= answersForQuota && rate.activeMs > 0;
   return isKnown ? Math.max(asked * leastQuotaPart, throughPerHour(rate) * quotaPart) : asked * decrease;

@@ -1,12 +1,12 @@
 /**
- * Caps pages per day, bytes per day and bytes per month. Bytes are what the crawler's connections carried (wire-meter):
- * they are settled several times a second, and a body's as they are read.
+ * Caps pages per day, bytes per day and bytes per month. Bytes are those that the crawler's connections carried (wire-meter).
+ * They are settled several times a second, and those of a body as they are read.
  *
  *   used   0 ─────────────────────── 98.8 % ─────── 99.4 % ─────── 100 %
  *          everything continues        no fetching,   no results     the link is closed, too,
- *                                      no probes      are shipped    until the day or month ends
+ *                                      no probes      are sent       until the day or month ends
  *
- * The steps leave room for exchanges that run when the first is reached, and for the link's own few bytes.
+ * The steps leave room for exchanges in progress when the first step is reached, and for the link's own few bytes.
  */
 
 import { z } from "zod";
@@ -23,12 +23,12 @@ interface UsageCapsSettings {
   readonly now: () => Date;
 }
 
-/** The part of a cap's bytes that each purpose may use. */
+/** The fraction of a cap's bytes that each purpose may use. */
 const parts = { fetch: 0.988, ship: 0.994, link: 1 } as const;
 
 type BytesFor = keyof typeof parts;
 
-/** The reserve written to disk in advance, as a part of the smallest cap: the most that a kill costs. */
+/** The reserve written to disk in advance, as a fraction of the smallest cap. A kill costs at most this much. */
 const stepPart = 1 / 200;
 
 const mostStepBytes = 32 * 1024 * 1024;
@@ -40,7 +40,7 @@ export class UsageCaps {
   readonly #file: KeptFile;
   #kept: UsageLedger;
   #written: DayUse = noUse;
-  /** Bytes expected by requests under way, because a killed process never counts what the kernel received for it. */
+  /** Bytes expected by requests in progress, because a killed process never counts what the kernel received for it. */
   #expectedBytes = 0;
 
   constructor({ limits, kept, now }: UsageCapsSettings) {
@@ -61,7 +61,7 @@ export class UsageCaps {
     this.#writeAhead();
   }
 
-  /** Announces bytes; a negative number withdraws them after they were counted or did not come. */
+  /** Announces bytes. A negative number withdraws them after they were counted or did not come. */
   expect(bytes: number): void {
     this.#ledger();
     this.#expectedBytes += bytes;
@@ -142,7 +142,7 @@ function spentWords(used: number, cap: number, time: "day" | "month"): string {
   return used >= cap * parts.fetch ? `the ${time}'s ${bytesInWords(cap)} are used up` : "";
 }
 
-// Stores usage on disk one step ahead: the file never shows less than was used, so after a kill the next process counts
+// Stores usage on disk one step ahead, so that the file never shows less than was used. After a kill, the next process counts
 // slightly too much and never too little. An orderly stop saves the exact count.
 
 const count = z.int().min(0);
@@ -153,7 +153,7 @@ const keptDay = z.object({
   pages: count,
   bytes: count,
   bytesBefore: count.default(0),
-  /** The later day whose use this day started with, after the clock went back. */
+  /** After the clock went back: the later day whose use this day started with. */
   wentBackFrom: z.string().max(10).nullable().default(null),
 });
 
@@ -172,8 +172,8 @@ function ledgerFrom(json: unknown): UsageLedger | null {
 
 /**
  * Tracks use by day, so that daily and monthly limits hold whatever the clock does. A clock that returns to a known day
- * continues its entry. Returning to an unknown day means that the clock was wrong: that day starts with the later day's
- * use, so setting a clock back gains nothing, and the later day adopts what was added when it returns. Pure functions.
+ * continues its entry. If it returns to an unknown day, it was wrong: that day starts with the later day's use, so that
+ * setting a clock back gains nothing, and the later day adopts what was added when the clock reaches it again. Pure functions.
  */
 
 export interface UsageLedger {

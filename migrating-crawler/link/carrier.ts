@@ -1,6 +1,6 @@
 /**
- * Carries results to the coordinator: stores them in the spool, sends them in order within the link's credits, and
- * drops them once acknowledged. Each welcome restarts at the first result that the coordinator lacks.
+ * Carries results to the coordinator: stores them in the spool, sends them in order within the link's credits, and drops them
+ * once acknowledged. Each welcome restarts at the first result that the coordinator lacks.
  */
 import { packSoundly, soundly } from "#protocol/codec";
 import { packResult } from "#protocol/packed/message-frames";
@@ -24,7 +24,7 @@ export class Carrier {
   #stillSinceMs = performance.now();
   #waiters: { readonly sequence: number; readonly wake: () => void }[] = [];
 
-  /** `mayShip` tells whether the host's limits leave enough bytes; without it results always ship. */
+  /** `mayShip` tells whether the host's limits leave enough bytes. If absent, results are always sent. */
   constructor(settings: {
     readonly spool: Spool;
     readonly link: ResultLink;
@@ -43,7 +43,7 @@ export class Carrier {
     return this.#latestOfLease.keys();
   }
 
-  /** Returns false when the spool is full; the URL will be fetched again. */
+  /** Returns false if the spool is full. The URL is then fetched again. */
   keep(leaseId: string, result: FetchResult): boolean {
     const wasEmpty = this.#spool.first === null;
     const { packed, fault } = packSoundly(leaseId, { ...result, timing: inTenths(result.timing) });
@@ -87,13 +87,13 @@ export class Carrier {
     }
   }
 
-  /** An upper bound: uncompressed data count in full. */
+  /** An upper bound, since uncompressed data count in full. */
   #bytesUnderWayWith({ packed }: SpooledResult): number {
     const links = packed.links?.reduce((sum, link) => sum + link.length, 0) ?? 0;
     return (this.#link.queuedBytes ?? 0) + packed.text.length + packed.numbers.length + links;
   }
 
-  /** Returns a message when waiting results have not been acknowledged for long, else an empty string. */
+  /** Returns a message if the waiting results have not been acknowledged for long, or else an empty string. */
   stuck(nowMs: number): string {
     const minutes = Math.floor((nowMs - this.#stillSinceMs) / 60_000);
     if (this.#spool.first === null || minutes < stuckMinutes) return "";
@@ -117,7 +117,7 @@ export class Carrier {
 
   /**
    * Sequences must have no gaps, so a record lost on disk is replaced by one without a lease, which the coordinator
-   * acknowledges and drops; its URL is fetched again when the lease expires.
+   * acknowledges and drops. Its URL is fetched again when the lease expires.
    */
   #record(sequence: number): SpooledResult | null {
     const record = this.#spool.read(sequence);
@@ -129,7 +129,7 @@ export class Carrier {
     return { sequence, leaseId: "0", packed: packResult("0", lost) };
   }
 
-  /** An earlier release may have stored what coordinators reject. */
+  /** An earlier release may have stored results that coordinators reject. */
   #soundly(record: SpooledResult): SpooledResult {
     const { packed, fault } = soundly(record.leaseId, record.packed);
     if (fault === null) return record;

@@ -1,25 +1,25 @@
 /**
  * Keeps the addresses of this crawler's coordinators: the given one, those that the partner names, and those that a
- * coordinator announced in its own session. After a loss or refusal it chooses the next one, others first and each not
- * before the time it named, so a crawler reaches a live coordinator within seconds.
+ * coordinator announced in its own session. After a loss or refusal, it chooses the next one, preferring others and asking
+ * none before the time it named, so that a crawler reaches a live coordinator within seconds.
  *
- * A hijacked coordinator must not redirect the crawler, least of all into the partner's network. So an address is only
- * learned within the registrable domains (Public Suffix List, including its private section) of the given ones or those
- * that the fleet's root keys have signed; of an IP address, only itself; never unencrypted when the first was
- * encrypted, and never with another path. All use the same certificate or authorities, and a learned address passes the
- * guard and the partner's lists like a site (Connector.coordinatorDestinations).
+ * A hijacked coordinator must not redirect the crawler, least of all into the partner's network. An address is therefore only
+ * learned within the registrable domains (Public Suffix List, including its private section) of the given ones or of those
+ * that the fleet's root keys have signed. An IP address counts as its own domain. An unencrypted address is never learned if
+ * the first was encrypted, nor is one with another path. All addresses use the same certificate or authorities, and a learned
+ * one passes the guard and the partner's lists like a site (Connector.coordinatorDestinations).
  */
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { mostCoordinators } from "#protocol/coordinator-messages";
 import { isCoordinatorUrl } from "#protocol/invitation";
 
-/** The maximum length of a URL (protocol/invitation). */
+/** Maximum length of a URL (protocol/invitation). */
 const mostCharacters = 1000;
 
 interface AddressSettings {
-  /** The addresses of the invitation or settings, at least one; they are never dropped. */
+  /** The addresses of the invitation or settings, at least one. They are never dropped. */
   readonly own: readonly string[];
-  /** Further domains that the fleet's root keys have signed. */
+  /** Other domains that the fleet's root keys have signed. */
   readonly domains?: readonly string[] | undefined;
   readonly learned?: readonly string[];
   readonly keep?: (learned: readonly string[]) => void;
@@ -64,7 +64,7 @@ export class CoordinatorAddresses {
     return this.#current;
   }
 
-  /** Replaces what was announced before; addresses that this crawler may not use are dropped. */
+  /** Replaces what was announced before. Addresses that this crawler may not use are dropped. */
   learn(urls: readonly string[]): void {
     const learned = this.#good(urls);
     if (learned.join(" ") === this.#learned.join(" ")) return;
@@ -81,7 +81,7 @@ export class CoordinatorAddresses {
     this.#notBeforeMs.set(this.#current, nowMs + waitMs);
   }
 
-  /** Moves to the next address that may be asked, else to the one available soonest; returns the wait until then. */
+  /** Moves to the next address that may be asked, or else to the one available soonest. Returns the wait until then. */
   next(nowMs: number): number {
     const all = this.all;
     const at = all.indexOf(this.#current);

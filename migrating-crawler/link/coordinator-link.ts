@@ -1,8 +1,8 @@
 /**
- * Keeps one session with the coordinator open. After a loss it reconnects at the time that the coordinator named, else
- * with exponential back-off, both with jitter and, if it knows several coordinators, to another one
- * (coordinator-addresses.ts). It stops for good only when the coordinator says that retrying is useless, or with the
- * crawler. Results count against the coordinator's credits.
+ * Keeps one session with the coordinator open. After a loss it reconnects at the time that the coordinator named, or else with
+ * exponential back-off, both with jitter, and to another coordinator if it knows several (coordinator-addresses.ts). It stops
+ * for good only when the coordinator says that retrying is useless, or with the crawler. Results count against the
+ * coordinator's credits.
  *
  *   idle → connecting → up ⇄ waiting (back-off) → stopped
  */
@@ -24,7 +24,7 @@ import { CoordinatorAddresses } from "./coordinator-addresses.ts";
 import { LinkConnection } from "./link-connection.ts";
 
 /**
- * The messages that the rest of the crawler sees. Welcome and refuse have their own handlers, and addresses stay in the
+ * The messages that the rest of the crawler receives. Welcome and refuse have their own handlers, and addresses stay in the
  * link.
  */
 export type LinkMessage = Exclude<
@@ -41,11 +41,11 @@ interface LinkHandlers {
    * counted.
    */
   onMessage(message: LinkMessage): void;
-  /** `sendResult` would be accepted again after a refusal. */
+  /** Is called when `sendResult` would be accepted again after a refusal. */
   onRoom(): void;
-  /** The session or attempt ended; the link tries again by itself. */
+  /** The session or attempt has ended. The link tries again by itself. */
   onDown(reason: string): void;
-  /** The link ended for good. `refused` is null after `stop()`, else the coordinator's refusal. */
+  /** The link has ended for good. `refused` is the coordinator's refusal, or null after `stop()`. */
   onStopped(reason: string, refused: CoordinatorRefuse | null): void;
 }
 
@@ -55,22 +55,22 @@ interface LinkLog {
 }
 
 export interface LinkSettings {
-  /** `wss://host/crawler`, or `ws://` to a loopback host. Used without `addresses`. */
+  /** `wss://host/crawler`, or `ws://` to a loopback host. Only used if `addresses` is absent. */
   readonly url: string;
   readonly addresses?: CoordinatorAddresses;
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   readonly heartbeat: () => CrawlerHeartbeat;
   readonly handlers: LinkHandlers;
   readonly log: LinkLog;
-  /** A uniform number in [0, 1) for the jitter. */
+  /** Returns a uniform number in [0, 1) for the jitter. */
   readonly random: () => number;
-  /** Certificates and proxy, for all addresses or each; by default the system's authorities and a direct connection. */
+  /** Certificates and proxy, for all addresses or by address. Default: the system's authorities and a direct connection. */
   readonly route?: CoordinatorRoute | ((url: string) => CoordinatorRoute);
-  /** Signs results with the hello's identity, if there is one. */
+  /** Signs results with the identity of the hello, if there is one. */
   readonly sign?: ((text: string) => string) | undefined;
-  /** The maximum silence from the start of an attempt to the welcome. */
+  /** Maximum silence from the start of an attempt to the welcome. */
   readonly welcomeTimeoutMs?: number;
-  /** `soonMs` is the maximum for `soonForMs` after a session is lost. */
+  /** For `soonForMs` after a session is lost, the wait is at most `soonMs`. */
   readonly backOff?: {
     readonly firstMs: number;
     readonly mostMs: number;
@@ -79,36 +79,36 @@ export interface LinkSettings {
   };
 }
 
-/** A result from `packResult`; `sequence` increases by one within the hello's spool. */
+/** A result from `packResult`. `sequence` increases by one within the spool that the hello names. */
 export interface OutgoingResult {
   readonly sequence: number;
   readonly packed: PackedMessage;
 }
 
 /**
- * A killed coordinator returns within seconds, so for this long after a lost session the wait is at most `soonMs`. A
- * large fleet would return all at once and uses the normal back-off.
+ * A killed coordinator returns within seconds, so the wait is at most `soonMs` for this long after a session is lost. A large
+ * fleet uses the normal back-off, because all of it would return at once.
  */
 const defaultBackOff = { firstMs: 500, mostMs: 60_000, soonMs: 2000, soonForMs: 20_000 };
-/** A coordinator that sends a crawler away for longer is still asked again. */
+/** A coordinator that sends a crawler away for longer is still asked again after this time. */
 const mostToldWaitMs = 600_000;
 const lateShare = 0.1;
 const defaultWelcomeTimeoutMs = 30_000;
-/** Results wait in the spool, not in memory, when this much is unsent. */
+/** When this much is unsent, results wait in the spool instead of in memory. */
 const maxQueuedResultBytes = 4 * 1024 * 1024;
 /** A session ends after this many ping intervals without a sign of the coordinator. */
 const missedPings = 3;
 /**
- * Coordinators of large fleets want less frequent heartbeats. Half of the excess over this interval spreads the return
- * of crawlers that lost their sessions together: 10,000 of them with a 30 s heartbeat return over 10 s.
+ * Coordinators of large fleets ask for less frequent heartbeats. Half of the excess over this interval spreads the return of
+ * crawlers that lost their sessions together: 10,000 of them with a 30 s heartbeat return over 10 s.
  */
 const smallFleetHeartbeatMs = 10_000;
 const returnShare = 0.5;
-/** Timeouts when another address is available: for connecting, and from the connection to a sign of the welcome. */
+/** Timeouts if another address is available: for connecting, and from the connection to a sign of the welcome. */
 const mostConnectMs = 5000;
 const mostWelcomeMs = 8000;
 /**
- * A coordinator that fell silent or did not answer for this long is asked last for a while, in which the others may be
+ * A coordinator that fell silent or did not answer for this long is asked last for a while, during which the others may be
  * asked ten times.
  */
 const slowAnswerMs = 3000;
@@ -127,18 +127,18 @@ export class CoordinatorLink {
   #refused: CoordinatorRefuse | null = null;
   /** The time over which a fleet returns after losing all sessions. */
   #returnMs = 0;
-  /** When a session ended; before the first one no return is expected. */
+  /** When a session ended. Before the first one, no return is expected. */
   #lostAtMs = Number.NEGATIVE_INFINITY;
   #credits = 0;
   #acknowledged = 0;
   #lastSent: number | null = null;
   #roomWanted = false;
-  /** Whether sessions are suspended, or a new one is wanted at once. */
+  /** Whether sessions are suspended, and whether a new one is wanted at once. */
   #isHeld = false;
   #isRenewed = false;
   #sentBefore = 0;
 
-  /** Throws ConfigError for an invalid URL or one that would send the key unencrypted. */
+  /** Throws ConfigError for a URL that is invalid or would send the key unencrypted. */
   constructor(settings: LinkSettings) {
     checkUrl(settings.url);
     const { url, addresses = new CoordinatorAddresses({ own: [url] }) } = settings;
@@ -165,8 +165,8 @@ export class CoordinatorLink {
   }
 
   /**
-   * Returns false and drops the message when the link is down, because such messages mean nothing in the next session
-   * (a lease expires by itself).
+   * Returns false and drops the message if the link is down, because such messages mean nothing in the next session (a lease
+   * expires by itself).
    */
   send(message: CrawlerMessage): boolean {
     if (!this.#up || !this.#connection) return false;
@@ -175,8 +175,8 @@ export class CoordinatorLink {
   }
 
   /**
-   * Returns false without link, credit or room; `onWelcome` or `onRoom` says when to continue. Throws ProtocolError
-   * when the result exceeds the coordinator's limit.
+   * Returns false if there is no link, credit or room. `onWelcome` or `onRoom` then says when to continue. Throws
+   * ProtocolError if the result exceeds the coordinator's limit.
    */
   sendResult(outgoing: OutgoingResult): boolean {
     if (!this.#up || !this.#connection) return false;
@@ -217,7 +217,7 @@ export class CoordinatorLink {
     this.start();
   }
 
-  /** Says goodbye and resolves when the socket is closed. What was sent may still be acknowledged. */
+  /** Says goodbye and resolves when the socket is closed. Results already sent may still be acknowledged. */
   async stop(goodbye: Goodbye): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -346,20 +346,20 @@ export class CoordinatorLink {
     const nowMs = performance.now();
     if (retryAfterMs !== null) this.#addresses.comeBackTo(this.#toldWaitMs(retryAfterMs), nowMs);
     const toldMs = this.#addresses.next(nowMs);
-    // A coordinator that names a time is alive, so the others are asked at the normal rate meanwhile.
+    // A coordinator that names a time is alive, so the others are asked at the normal rate in the meantime.
     if (retryAfterMs !== null) this.#attempts = 0;
     return Math.max(toldMs, this.#nextWaitMs());
   }
 
-  /** Waits at least as long as told, plus jitter, since other crawlers were told too. */
+  /** Waits at least as long as the coordinator said, plus jitter, since it sent other crawlers away too. */
   #toldWaitMs(retryAfterMs: number): number {
     const askedMs = Math.min(retryAfterMs, mostToldWaitMs);
     return Math.round(askedMs * (1 + lateShare * this.#settings.random()));
   }
 
   /**
-   * Doubles with each failed attempt per address, with jitter from half to all of it, so that a fleet does not return
-   * at once.
+   * Doubles with each failed attempt per address, with jitter from half to all of it, so that a fleet does not return all at
+   * once.
    */
   #nextWaitMs(): number {
     const backOff = { ...defaultBackOff, ...this.#settings.backOff };
@@ -367,12 +367,12 @@ export class CoordinatorLink {
     const mostMs = isSoon ? Math.min(backOff.mostMs, backOff.soonMs) : backOff.mostMs;
     const rounds = Math.floor(this.#attempts / this.#addresses.size);
     const fullMs = Math.min(mostMs, backOff.firstMs * 2 ** Math.min(rounds, 30));
-    // A wait that was cut short does not double further.
+    // A wait that was cut short does not double the next one.
     if (!isSoon || fullMs < mostMs) this.#attempts += 1;
     return Math.round(fullMs * (0.5 + this.#settings.random() / 2));
   }
 
-  /** The first sequence of a session may be any, because a spool can lose its head; then they increase by one. */
+  /** The first sequence of a session may be any number, because a spool can lose its head. Later ones increase by one. */
   #checkOrder(sequence: number): void {
     if (this.#lastSent === null) this.#acknowledged = sequence - 1;
     else if (sequence !== this.#lastSent + 1) {

@@ -1,4 +1,4 @@
-/** Builds the first message of a session: who this crawler is, what its partner allows, and what it still holds. */
+/** Builds the first message of a session: who this crawler is, what its partner allows, and which leases it still has. */
 import { protocolVersions } from "#protocol/coordinator-messages";
 import {
   type CrawlerHeartbeat,
@@ -47,8 +47,8 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
   };
 }
 
-// Converts the limits to what the coordinator plans with: pages and bytes a day. Monthly bytes, rates and weekly hours
-// become daily averages.
+// Converts the limits to what the coordinator plans with: pages and bytes a day. Monthly bytes, rates and weekly hours become
+// daily averages.
 
 const secondsPerDay = 86_400;
 const daysPerMonth = 30.4;
@@ -65,9 +65,8 @@ function toldLimits(limits: CrawlerLimits): CrawlerHello["limits"] {
   return { pagesPerDay: openPart === 0 ? 0 : pagesPerDay, bytesPerDay, concurrentHosts };
 }
 
-// Selects the part of the partner's deny-list that the coordinator is told, to avoid useless work. The hello is
-// limited, so the first entries of a long list are sent; requests for the rest are refused, from which the coordinator
-// also learns.
+// Selects the part of the partner's deny-list that is sent to the coordinator, to avoid useless work. The hello is limited, so
+// the first entries of a long list are sent. Requests for the rest are refused, from which the coordinator also learns.
 
 export function toldDenials({
   denyRanges,
@@ -88,7 +87,7 @@ function firstThatFit(entries: readonly string[]): string[] {
   return told;
 }
 
-// Summarises the crawler's work for periodic log lines and for the coordinator's heartbeats.
+// Summarises the crawler's work for periodic log lines and for the heartbeats to the coordinator.
 
 export interface CrawlerStatus {
   readonly name: string;
@@ -97,17 +96,17 @@ export interface CrawlerStatus {
   readonly openHosts: number;
   readonly spooledResults: number;
   readonly pages: number;
-  /** Bodies as transferred and as decoded, and everything sent to the coordinator. */
+  /** Bytes of the bodies as transferred and as decoded, and of everything sent to the coordinator. */
   readonly fetchedBytes: number;
   readonly bodyBytes: number;
   readonly shippedBytes: number;
-  /** `bodyBytes / shippedBytes`, or null before anything was shipped. */
+  /** `bodyBytes / shippedBytes`, or null before anything was sent. */
   readonly timesSmaller: number | null;
-  /** Why the crawler is blocked; empty when it is not. */
+  /** Why the crawler is blocked. Empty if it is not. */
   readonly holdingBack: readonly string[];
-  /** Why the disk accepts no results, or null. */
+  /** Why the disk accepts no results. Null if it does. */
   readonly diskFault: string | null;
-  /** Null when the system does not report it. */
+  /** Null if the system does not report it. */
   readonly diskFreeBytes: number | null;
 }
 
@@ -147,11 +146,11 @@ export function heartbeatOf(status: CrawlerStatus): CrawlerHeartbeat {
 /** Counts what the crawler has done since its start. */
 export class Tally {
   pages = 0;
-  /** Bodies as transferred and as decoded. */
+  /** Bytes of the bodies as transferred and as decoded. */
   fetchedBytes = 0;
   bodyBytes = 0;
 
-  /** Refusals without a request (robots, addresses) are not pages. */
+  /** Refusals without a request (robots.txt, addresses) are not pages. */
   count(result: Pick<FetchResult, "outcome" | "wireBytes" | "bodyBytes">): void {
     const { type } = result.outcome;
     if (type === "refused-by-robots" || type === "refused-address" || type === "failed") return;

@@ -1,7 +1,7 @@
 /**
- * Wraps one WebSocket to the coordinator from handshake to end: it compresses, validates and times messages, while
- * coordinator-link.ts handles reconnects and credits. It ends exactly once, with a reason. The coordinator sends
- * little, so node:zlib inflates it and partners need no native code.
+ * Wraps one WebSocket to the coordinator from handshake to end. It compresses, validates and times messages, while
+ * coordinator-link.ts handles reconnects and credits. It ends exactly once, with a reason. The coordinator sends little, so
+ * node:zlib inflates it and partners need no native code.
  */
 import type { IncomingMessage } from "node:http";
 import type net from "node:net";
@@ -29,28 +29,28 @@ export interface ConnectionSettings {
   readonly url: string;
   readonly hello: (connection: ChallengedConnection) => CrawlerHello;
   readonly route: CoordinatorRoute;
-  /** Signs results when the hello has an identity. */
+  /** Signs results if the hello has an identity. */
   readonly sign?: ((text: string) => string) | undefined;
-  /** From the start to the coordinator's first message. */
+  /** Maximum time from the start to the coordinator's first message. */
   readonly welcomeTimeoutMs: number;
   readonly onMessage: (message: CoordinatorMessage) => void;
   /**
-   * Called once, never from the constructor. `retryAfterMs`: the coordinator sent the crawler away for this long;
+   * Is called once, never from the constructor. `retryAfterMs`: the coordinator sent the crawler away for this long.
    * `fellSilent`: the coordinator stopped answering.
    */
   readonly onEnd: (reason: string, retryAfterMs: number | null, fellSilent: boolean) => void;
 }
 
-/** The content of one frame; a result's text is already UTF-8, because it is also signed. */
+/** The content of one frame. A result's text is already UTF-8, because it is also signed. */
 interface OutgoingParts {
   readonly numbers: Buffer;
   readonly text: string | Buffer;
 }
 
-/** More unsent data mean that the coordinator has stopped reading. */
+/** If more is unsent, the coordinator has stopped reading. */
 const maxQueuedBytes = 2 * maxMessageBytes;
 
-/** Limits what is read of an HTTP answer instead of a connection. */
+/** Limits how much is read of an HTTP answer that came instead of a connection. */
 const mostAnswerWords = 300;
 
 const lastLookMs = 250;
@@ -65,7 +65,7 @@ export class LinkConnection {
   #silence: NodeJS.Timeout;
   #silenceMs: number;
   #stream: net.Socket | null = null;
-  /** Bytes received so far: a long message on a slow line is also a sign of life. */
+  /** Bytes received so far, since part of a long message on a slow line is also a sign of life. */
   #bytesHeard = 0;
   #frames: FrameWriter | null = null;
   readonly #welcomed: Promise<void>;
@@ -88,7 +88,7 @@ export class LinkConnection {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
       handshakeTimeout: settings.welcomeTimeoutMs,
-      // ws passes it to http.request, which accepts an asynchronous socket; its types only know net.connect.
+      // ws passes this to http.request, which accepts an asynchronous socket, although its types only know net.connect.
       createConnection: connectionTo(new URL(settings.url), settings.route) as unknown as typeof net.connect,
     });
     this.#listen();
@@ -109,7 +109,7 @@ export class LinkConnection {
     this.#onWelcomed();
   }
 
-  /** Throws ProtocolError when the message exceeds the coordinator's limit. */
+  /** Throws ProtocolError if the message exceeds the coordinator's limit. */
   send(message: CrawlerMessage): void {
     if (this.#ended) return;
     this.#queue(this.#partsOf(message));
@@ -134,9 +134,8 @@ export class LinkConnection {
   }
 
   /**
-   * Says goodbye after the welcome, because the coordinator reads only a hello before it. The coordinator processes
-   * what was sent and closes, and its acknowledgements still arrive. Resolves when the socket is closed, within five
-   * seconds.
+   * Says goodbye if the welcome has come, because the coordinator reads only a hello before it. The coordinator processes what
+   * was sent and closes, and its acknowledgements still arrive. Resolves when the socket is closed, within five seconds.
    */
   async close(goodbye: Goodbye): Promise<void> {
     const reason = goodbye.reason.slice(0, 500);
@@ -179,7 +178,7 @@ export class LinkConnection {
     this.#socket.on("close", (code, reason) => this.end(closeReason(code, reason)));
   }
 
-  /** Handles an HTTP answer instead of an upgrade, from the coordinator or something in front of it. */
+  /** Handles an HTTP answer that came instead of an upgrade, from the coordinator or something in front of it. */
   #onTurnedAway(answer: IncomingMessage): void {
     const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date());
     let words = "";
@@ -246,7 +245,7 @@ export class LinkConnection {
       this.#sentBytes += frame.length;
       this.#socket.send(frame, { binary: true });
     } catch {
-      // The connection has ended; whatever matters is in the spool.
+      // The connection has ended. Whatever matters is in the spool.
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Provides the Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a package with the
- * edition of Postgres 13 to 17; the differences of Postgres 18 and the missing stemmers are implemented here.
+ * Provides the Snowball stemmers of Postgres' dictionaries (snowballstem.org). Most come from a package that has the edition
+ * of Postgres 13 to 17. The differences of Postgres 18, and the stemmers that the package lacks, are implemented here.
  */
 
 type Stem = (lower: string) => string;
@@ -17,9 +17,9 @@ export async function stemmerOf(algorithm: string, { stems }: TextSearchEdition)
 
 type Edition = (word: string, older: Stem) => string;
 
-/** Differences between all supported versions of Postgres and the package. */
+/** Where the package differs from every supported version of Postgres. */
 const corrections: Readonly<Record<string, Edition>> = {
-  /** ë and ï start a new syllable and combine with a suffix, except with one of a verb in -ir. */
+  /** ë and ï start a new syllable and combine with a suffix, unless the suffix is that of a verb in -ir. */
   french: (word, older) => {
     if (!/[ëï]/.test(word)) return older(word);
     const marked = word.replaceAll("ë", "He").replaceAll("ï", "Hi");
@@ -31,7 +31,7 @@ const corrections: Readonly<Record<string, Edition>> = {
   russian: (word, older) => older(word.replaceAll("ё", "е")),
 };
 
-/** Differences of the newer edition of an algorithm. */
+/** Where the newer edition of an algorithm differs from the older one. */
 const newer: Readonly<Record<string, Edition>> = {
   /** Short words keep their double consonant: `added`, `erring`. */
   english: (word, older) => {
@@ -39,14 +39,14 @@ const newer: Readonly<Record<string, Edition>> = {
     const isShortened = stem.length === 2 && /^[aeo]([bdfgmnprt])\1(?:ed|ing)(?:ly)?s?$/.test(word);
     return isShortened ? stem + stem[1] : stem;
   },
-  /** Prevents `divano` (sofa) from being reduced to the stem of `diva`. */
+  /** Keeps `divano` (sofa) from being reduced to the stem of `diva`. */
   italian: (word, older) => (word === "divano" ? "divan" : older(word)),
-  /** ş and ţ with a cedilla equal ș and ț with a comma; the older edition knows only the former. */
+  /** ş and ţ with a cedilla equal ș and ț with a comma. The older edition knows only the cedilla. */
   romanian: (word, older) => {
     if (!/[şţșț]/.test(word)) return older(word);
     return older(word.replaceAll("ș", "ş").replaceAll("ț", "ţ")).replaceAll("ş", "ș").replaceAll("ţ", "ț");
   },
-  /** -öst loses its t after more consonants than l. */
+  /** -öst loses its t after more consonants than just l. */
   swedish: (word, older) => {
     const stem = older(word);
     if (!/[iklnprtuv]öst$/.test(stem)) return stem;
@@ -55,7 +55,7 @@ const newer: Readonly<Record<string, Edition>> = {
   },
 };
 
-/** An i with diaeresis, marked above, at the start of an ending of verbs like finir. */
+/** An ending of a verb like finir that begins with an i with diaeresis, marked above. */
 const verbInIr =
   /Hi(?:es?|r(?:a(?:is?|it|ient|s)?|ent|ez|iez|ions|ons|ont)?|s(?:s(?:ai(?:ent|s|t)|ante?s?|e(?:s|nt|z)?|iez|ions|ons))?|t)?$/;
 
@@ -72,9 +72,9 @@ function without(word: string, ending: string): string {
   return word.slice(0, word.length - ending.length);
 }
 
-// Stems Indonesian after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia" (2003),
-// as described at snowballstem.org: a particle, a possessive, then prefixes and a suffix are removed, each only while
-// the word has more than two vowels, less one for each removed part.
+// Stems Indonesian after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia" (2003), as
+// described at snowballstem.org. A particle, a possessive, then prefixes and a suffix are removed. Each is removed only while
+// the word has more than two vowels, and one fewer for each part already removed.
 
 /** The kind of the removed prefix, which decides which suffixes may follow. */
 type Prefix = "none" | "verb" | "noun" | "per" | "ber";
@@ -83,7 +83,7 @@ interface Word {
   readonly text: string;
   readonly vowels: number;
   readonly prefix: Prefix;
-  /** The number of initial letters that stand for a prefix and stay. */
+  /** How many of the initial letters stand for a prefix and stay. */
   readonly fixed: number;
 }
 
@@ -98,7 +98,7 @@ function indonesianStem(lower: string): string {
   return word.vowels <= 2 ? word.text : withoutAffixes(word).text;
 }
 
-/** Removes a first prefix, a suffix and then a second prefix; without a first prefix, a second prefix and a suffix. */
+/** Removes a first prefix, a suffix and then a second prefix, or else a second prefix and a suffix if there is no first one. */
 function withoutAffixes(word: Word): Word {
   const first = withoutFirstPrefix(word);
   if (first === null) {
@@ -145,8 +145,8 @@ function withoutSuffix(word: Word): Word | null {
     : { ...word, text: word.text.slice(0, -mayEnd), vowels: word.vowels - 1 };
 }
 
-// German stems by snowballstem.org/algorithms/german/stemmer.html, in the edition of Postgres 18, which reads ae, oe and ue
-// as umlauts, removes the endings -erin and -eln, and treats words in -system separately.
+// German stems by snowballstem.org/algorithms/german/stemmer.html, in the edition of Postgres 18. It reads ae, oe and ue as
+// umlauts, removes the endings -erin and -eln, and treats words in -system separately.
 
 const vowel = "[aeiouyäöü]";
 const vowelThenNot = new RegExp(`${vowel}+[^aeiouyäöü]`);
@@ -163,7 +163,7 @@ function germanStem(lower: string): string {
   return stem.replace(/[YUäöü]/g, (letter) => plain[letter]!);
 }
 
-/** R1 and R2 begin after the first and second consonant that follows a vowel; R1 not before the third letter. */
+/** R1 begins after the first consonant that follows a vowel, but not before the third letter. R2 begins after the second one. */
 interface Regions {
   readonly r1: number;
   readonly r2: number;
@@ -226,15 +226,15 @@ function withoutKeit(rest: string, r2: number): string {
 }
 
 /**
- * The differences between the text search of Postgres versions: 18 has a newer edition of the Snowball stemmers, and
- * since 16 invisible format characters (soft hyphen, zero-width space) belong to their word.
+ * How text search differs between Postgres versions: 18 has a newer edition of the Snowball stemmers, and since 16 invisible
+ * format characters (soft hyphen, zero-width space) are part of their word.
  */
 export interface TextSearchEdition {
   readonly stems: "older" | "newer";
   readonly formatCharactersBreakWords: boolean;
 }
 
-/** The version of the embedded server. */
+/** The version of the embedded Postgres server. */
 export const newestVersion = 18;
 
 export function textSearchEdition(majorVersion: number): TextSearchEdition {
