@@ -1,6 +1,6 @@
 /**
- * Applies settings while the crawler runs and keeps the link within the remaining bytes. A new hello tells the
- * coordinator about changed limits; results and leases survive the reconnect.
+ * Applies settings while the crawler runs and keeps the link within the remaining bytes. A new hello tells the coordinator
+ * about changed limits. Results and leases survive the reconnect.
  */
 import type { CrawlerLog } from "./core/log.ts";
 import type { Governor } from "./limits/governor.ts";
@@ -55,7 +55,7 @@ export class LiveSettings {
     clearInterval(this.#timer);
   }
 
-  /** Delayed results are shipped when a new day or month begins. */
+  /** Delayed results are sent when a new day or month begins. */
   #look(): void {
     const { governor, link, carrier } = this.#parts;
     if (governor.mayLink()) link.release();
@@ -68,7 +68,7 @@ export function allowedProbes({ probeMethods, limits }: CrawlerConfig): CrawlerC
   return probeMethods.filter((method) => method !== "icmp" || limits.icmp);
 }
 
-// Decides which settings a running crawler can apply. Pure functions.
+// Decides which settings can be applied while the crawler runs. Pure functions.
 
 const changeable = [
   "limits",
@@ -82,7 +82,7 @@ const changeable = [
 
 const told = ["denyRanges", "denyDomains", "domainSets", "probeMethods"] as const;
 
-/** The coordinator changes the key while the crawler runs, so the crawler has the newest one. */
+/** The coordinator changes the key while the crawler runs, so the crawler already has the newest one. */
 const notTheHosts: ReadonlySet<string> = new Set(["key"]);
 
 interface ChangedConfig {

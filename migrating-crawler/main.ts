@@ -1,6 +1,6 @@
 /**
- * The entry point of the migrating crawler: `startCrawler` for programs, and the process when this file, or the bundle
- * (bundle-entry.ts), is run: `node crawler-bundle.mjs settings.json`.
+ * The entry point of the migrating crawler: `startCrawler` for programs, or the process if this file or the bundle
+ * (bundle-entry.ts) is run: `node crawler-bundle.mjs settings.json`.
  */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
- * Runs the crawler that belongs to a folder, and starts it again in the same process when the folder gets another
- * crawler or a move fails.
+ * Runs the crawler that belongs to a folder. Starts it again in the same process when the folder gets another crawler or a
+ * move fails.
  */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -126,8 +126,8 @@ export class Resident {
   }
 }
 
-// Changes this folder as the coordinator's move decided: the destination folder becomes the crawler that moved, and the
-// origin keeps nothing by which it could run. Every step can be repeated, so a killed process continues from the
+// Changes this folder as the coordinator decided a move: the destination folder becomes that of the crawler that moved, and
+// the origin keeps nothing by which it could run. Every step can be repeated, so that a killed process continues from the
 // journal.
 
 /** `became`: this folder's crawler has a new name. `gone`: it runs elsewhere. */
@@ -135,7 +135,7 @@ type Settled = "nothing" | "became" | "gone";
 
 const movedFile = (home: string): string => join(home, "moved.json");
 
-/** Call after the coordinator said `moved`. `nothing` means that this folder takes part in no move and is unchanged. */
+/** Must be called after the coordinator said `moved`. `nothing` means that this folder takes part in no move and is unchanged. */
 export function settleMove(home: string): Settled {
   const journal = readJournal(home);
   if (journal === null) return "nothing";
@@ -143,7 +143,7 @@ export function settleMove(home: string): Settled {
   return finishMove(home);
 }
 
-/** Completes a move that an earlier process began; call before opening anything else in the folder. */
+/** Completes a move that an earlier process began. Must be called before anything else in the folder is opened. */
 export function finishMove(home: string): Settled {
   const journal = readJournal(home);
   if (journal === null || journal.step !== "settling") return "nothing";
@@ -173,10 +173,7 @@ function becoming(home: string, { name }: MoveJournal): (() => void)[] {
   ];
 }
 
-/**
- * Removes the private key first and the membership last, because without the membership nothing reads the journal
- * again.
- */
+/** Removes the private key first and the membership last, because the journal is no longer read once the membership has gone. */
 function leaving(home: string, { name, moveId }: MoveJournal): (() => void)[] {
   const kept = ["spool", ...keptFiles].map((file) => join(home, file));
   const ours = [identityFile(home), signingKeysFolder(home), ...kept, packFile(home)];

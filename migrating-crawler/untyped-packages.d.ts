@@ -1,4 +1,4 @@
-/** Types for the parts that we use of packages without types. */
+/** Types for those parts of untyped packages that are used here. */
 declare module "html-encoding-sniffer" {
   /** Returns the WHATWG name of the encoding, such as `UTF-8`. */
   export default function sniffEncoding(

@@ -273,9 +273,9 @@ function closeReason(code: number, reason: Buffer): string {
   return `the connection was closed (${code}${words ? `: ${words}` : ""})`;
 }
 
-// Signs shipped results, so the coordinator can tell them from anything else sent with this crawler's key: one seal
-// covers all results since the last. Results come in bursts, so a seal waits briefly for more; the coordinator accepts
-// nothing unsealed.
+// Signs the results that are sent, so that the coordinator can tell them from anything else sent with this crawler's key. One
+// seal covers all results since the last one. Results come in bursts, so a seal waits briefly for more of them. The
+// coordinator accepts nothing unsealed.
 
 interface SealerSettings {
   readonly sign: (text: string) => string;
@@ -300,7 +300,7 @@ export class ResultSealer {
     this.#settings = settings;
   }
 
-  /** Call right after handing the result to the connection. */
+  /** Must be called right after the result was handed to the connection. */
   add(sequence: number, parts: SealedParts): void {
     this.#digest.add(parts);
     this.#first ??= sequence;

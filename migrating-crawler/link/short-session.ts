@@ -1,6 +1,6 @@
 /**
- * Opens one session without a crawl, to join or to report why nothing runs here, until it is welcomed and has saved
- * what the coordinator issues. It takes no work.
+ * Opens one session without a crawl, to join or to report why nothing runs here. It lasts until it is welcomed and has saved
+ * what the coordinator issues, and takes no work.
  */
 import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHeartbeat, Goodbye } from "#protocol/messages";

@@ -1,5 +1,5 @@
 /**
- * The crawler's end of the IPC line to its supervisor: the greeting, what goes into each hello, reports for the
+ * The crawler's end of the IPC line to its supervisor: the greeting, the supervisor's part of each hello, reports for the
  * coordinator, and echoes that only the supervisor can send.
  */
 
@@ -18,43 +18,43 @@ import type { Echoes, EchoRequest } from "../probe/icmp-echo.ts";
 /** Why the coordinator refuses a crawler, and the remedy. */
 export interface RefusedCrawler {
   readonly reason: string;
-  /** The coordinator's code; null when something else ended the crawler. */
+  /** The coordinator's code. Null if something else ended the crawler. */
   readonly code: CoordinatorRefuse["code"] | null;
 }
 
-/** What a crawler receives from its runner besides its settings. */
+/** What whoever runs a crawler gives it besides its settings. */
 export interface CrawlerSurroundings {
   readonly log: CrawlerLog;
   readonly softwareVersion: string;
   readonly supervisor?: SupervisorLine;
-  /** Called when the coordinator refused this crawler for good, after it has stopped. */
+  /** Is called when the coordinator has refused this crawler for good, after it has stopped. */
   readonly onRefused?: (refused: RefusedCrawler) => void;
-  /** Called when a drain has finished; the crawler must now leave for good. */
+  /** Is called when a drain has finished. The crawler must then leave for good. */
   readonly onDrained?: () => void;
   /**
-   * Called in a move to another host. `moved`: the coordinator has decided it, and the crawler has stopped; `failed`:
-   * it was abandoned. In both cases the crawler must be started again from its folder.
+   * Is called in a move to another host. `moved`: the coordinator has decided it, and the crawler has stopped. `failed`: the
+   * move was abandoned. In both cases, the crawler must be started again from its folder.
    */
   readonly onMove?: (how: "moved" | "failed") => void;
 }
 
-/** The `process` of a child with an IPC channel. */
+/** The `process` object of a child with an IPC channel. */
 interface SupervisorChannel {
   send?: ((message: object, done: (error: Error | null) => void) => boolean) | undefined;
   on(event: "message", listener: (message: unknown) => void): unknown;
 }
 
-/** The supervisor greets right after the start, but a loaded machine takes longer. */
+/** The supervisor greets right after the start, but that can take longer on a loaded machine. */
 const greetingMs = 60_000;
-/** The interval of signs of life, well below the supervisor's limit. */
+/** Interval between signs of life, well below the supervisor's limit. */
 const aliveEveryMs = 5000;
-/** The grace period after a ping's own deadline. */
+/** Grace period after a ping's own deadline. */
 const echoesLateMs = 2000;
 
 export class SupervisorLine {
   readonly #channel: SupervisorChannel;
   readonly #greeting: SupervisorGreeting;
-  /** Reports that the coordinator may lack; the first `#told` of them were sent in this session. */
+  /** Reports that the coordinator may lack. The first `#told` of them were sent in this session. */
   readonly #reports: SupervisorGreeting["reports"];
   #told = 0;
   #send: ((message: CrawlerMessage) => boolean) | null = null;
@@ -67,7 +67,7 @@ export class SupervisorLine {
   };
   #isAskedToStop = false;
 
-  /** Throws when no greeting arrives. */
+  /** Throws if no greeting arrives. */
   static async open(channel: SupervisorChannel, waitMs = greetingMs): Promise<SupervisorLine> {
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(
@@ -140,20 +140,20 @@ export class SupervisorLine {
     this.#told = 0;
   }
 
-  /** Calls back once, also when the request came earlier. */
+  /** Calls back once, even if the request came before this call. */
   onStop(stop: () => void): void {
     if (this.#isAskedToStop) stop();
     this.#onStop = stop;
   }
 
-  /** Counts what the supervisor's downloads have carried. */
+  /** Counts the bytes that the supervisor's downloads have carried. */
   onCarried(count: (bytes: number) => void): void {
     count(this.#carriedBytes);
     this.#carriedBytes = 0;
     this.#onCarried = count;
   }
 
-  /** Resolves with none when the supervisor is late. */
+  /** Resolves with an empty list if the supervisor is late. */
   #timeEchoes({ address, tries, deadlineMs }: EchoRequest): Promise<number[]> {
     const id = this.#nextPing++;
     return new Promise((resolve) => {
@@ -193,7 +193,7 @@ export class SupervisorLine {
     }
   }
 
-  /** When the supervisor is gone, the closed channel stops the crawler. */
+  /** If the supervisor has ended, the closed channel stops the crawler. */
   #say(message: CrawlerToSupervisor): void {
     this.#channel.send?.(message, () => {});
   }

@@ -1,4 +1,4 @@
-/** Combines the host's settings and the membership's pin into the route to the coordinator. */
+/** Combines the host's settings and the pinned certificate of the membership into the route to the coordinator. */
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { readPrivateJson, writePrivateJson } from "../core/private-file.ts";
 import type { CoordinatorRoute } from "../net/coordinator-socket.ts";
 import { type CrawlerConfig, type ProxyAddress, parseProxy } from "../settings/config.ts";
 
-/** The timeout of each phase: connecting, the proxy's answer and TLS. */
+/** Timeout of each phase: connecting, the proxy's answer, and TLS. */
 const timeoutMs = 20_000;
 
 type RouteSettings = Pick<
@@ -19,7 +19,7 @@ type RouteSettings = Pick<
   "coordinatorUrl" | "coordinatorProxy" | "proxy" | "coordinatorCertificateFile"
 >;
 
-/** `membership` is null when the key was set by hand; its certificate file may pin. */
+/** `membership` is null if the key was set by hand. The certificate file may then pin the certificate. */
 export function coordinatorRoute(config: RouteSettings, membership: Membership | null): CoordinatorRoute {
   const { coordinatorCertificateFile: file } = config;
   return {
@@ -37,14 +37,14 @@ function linkProxy({ coordinatorProxy, proxy, coordinatorUrl }: RouteSettings): 
   return proxy === null || isLoopbackHost(new URL(coordinatorUrl).hostname) ? null : parseProxy(proxy);
 }
 
-// Stores other coordinators that one announced (`crawler/coordinators.json` in the home), so that a crawler can start
-// while its first coordinator is away. Nothing else depends on the file, so it may be unreadable or unwritable.
+// Stores other coordinators that one coordinator announced (`crawler/coordinators.json` in the home), so that a crawler can
+// start while its first coordinator is away. Nothing else depends on the file, so it may be unreadable or unwritable.
 
 const schema = z.object({
   urls: z.array(z.string().max(1000).refine(isCoordinatorUrl)).max(mostCoordinators),
 });
 
-/** Supervisors make this folder writable for any release, including releases older than this file. */
+/** Supervisors make this folder writable for any release, even for releases older than this file. */
 const fileIn = (home: string) => join(home, "crawler", "coordinators.json");
 
 export function readKnownCoordinators(home: string, log: CrawlerLog): readonly string[] {
@@ -65,7 +65,7 @@ export function keepKnownCoordinators(home: string, urls: readonly string[], log
   }
 }
 
-// Tells an administrator what to do when the coordinator refuses the crawler.
+// Tells an administrator what to do if the coordinator refuses the crawler.
 
 const joinAgain = "ask the operator for a new invitation and run join with it and --again";
 

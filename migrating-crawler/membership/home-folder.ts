@@ -1,4 +1,4 @@
-/** Recognises a crawler's folder and its files. Joining takes over no foreign folder, and uninstalling removes none. */
+/** Recognises a crawler's folder and its files. Joining never takes over a foreign folder, and uninstalling removes none. */
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,10 +12,10 @@ export const marks: readonly string[] = [
   "moved.json",
 ];
 
-/** A file system's root folder contains this. */
+/** The root folder of a file system contains this. */
 const foreignButHarmless = new Set(["lost+found"]);
 
-/** `nothing`: no such folder. `empty`: an empty folder. `foreign`: other files, or not a folder. */
+/** `nothing`: there is no such folder. `empty`: an empty folder. `foreign`: it has other files or is not a folder. */
 type FolderKind = "nothing" | "empty" | "crawler" | "foreign";
 
 /** Follows links, because systemd's state folders are links. */
@@ -28,7 +28,7 @@ export function folderKind(home: string): FolderKind {
   return names.every(isLeftByJoin) ? "empty" : "foreign";
 }
 
-/** Gives access to the owner alone. Throws a UsageError for a foreign folder or a missing parent. */
+/** Gives access only to the owner. Throws a UsageError if the folder is foreign or its parent is missing. */
 export function makeHome(home: string): void {
   if (folderKind(home) === "foreign") {
     throw new UsageError(
@@ -44,7 +44,7 @@ export function makeHome(home: string): void {
   chmodSync(home, 0o700);
 }
 
-/** A join that was interrupted early, or a settings file prepared for it, may leave these. */
+/** An early interruption of a join, or a settings file prepared for it, may leave these files. */
 function isLeftByJoin(name: string): boolean {
   return (
     name === "settings.toml" ||
@@ -53,7 +53,7 @@ function isLeftByJoin(name: string): boolean {
   );
 }
 
-// Checks that a command's folder belongs to a crawler, joined or with a key set by hand.
+// Checks that a command's folder belongs to a crawler, whether it has joined or has a key set by hand.
 
 /** Throws a UsageError for a folder that never had a crawler. */
 export function checkCrawlerHome(home: string): void {
@@ -63,7 +63,7 @@ export function checkCrawlerHome(home: string): void {
 
 export const settingsFile = (home: string) => join(home, "settings.toml");
 
-/** Uses the defaults without a settings file. Throws a ConfigError with every fault. */
+/** Returns the defaults if there is no settings file. Throws a ConfigError that lists every fault. */
 export function homeSettings(home: string): CrawlerConfig {
   const file = settingsFile(home);
   return existsSync(file) ? settingsFileConfig(file, { home }) : crawlerConfig({ home });

@@ -1,6 +1,6 @@
 /**
- * Stores the crawler's identity, an Ed25519 key pair (RFC 8032) in `identity.json`, created on first use and never sent
- * anywhere. It survives upgrades and rebuilt machines as long as the home does.
+ * Stores the crawler's identity in `identity.json`: an Ed25519 key pair (RFC 8032) that is created on first use and never sent
+ * anywhere. It survives upgrades and rebuilt machines for as long as the home does.
  */
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export const identityFile = (home: string) => join(home, "identity.json");
 const ifDamaged =
   "Put it back from a backup; without one, ask the operator for a new invitation, remove identity.json and membership.json, and join again.";
 
-/** Creates the identity if missing; two concurrent processes get the same one. */
+/** Creates the identity if it is missing. Two concurrent processes get the same one. */
 export function openIdentity(home: string): Identity {
   const path = identityFile(home);
   const kept = readIdentity(path);
@@ -56,7 +56,7 @@ export function newKeys(): KeyPair {
 export function signerOf(keys: KeyPair): Identity | null {
   const jwk = { kty: "OKP", crv: "Ed25519", x: keys.publicKey, d: keys.privateKey };
   const privateKey = createPrivateKey({ key: jwk, format: "jwk" });
-  // Importing the seed yields its own public key, whatever `x` says.
+  // The imported seed yields its own public key, whatever `x` says.
   if (privateKey.export({ format: "jwk" }).x !== keys.publicKey) return null;
   return {
     publicKey: keys.publicKey,

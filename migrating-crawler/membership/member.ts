@@ -1,6 +1,6 @@
 /**
- * Manages the running crawler's membership: it signs each hello, and writes tickets and new keys to disk before they
- * count as kept.
+ * Manages the running crawler's membership. It signs each hello, and writes tickets and new keys to disk before they count as
+ * saved.
  */
 import { randomUUID } from "node:crypto";
 import type { CoordinatorWelcome } from "#protocol/coordinator-messages";
@@ -12,7 +12,7 @@ import { type Identity, openIdentity } from "./identity.ts";
 
 export class Member {
   readonly identity: Identity;
-  /** Identifies this process; another one with the same identity is a copy of the folder. */
+  /** Identifies this process. Another process with the same identity runs from a copy of the folder. */
   readonly instanceId = randomUUID();
   readonly #home: string;
   readonly #now: () => Date;
@@ -41,8 +41,8 @@ export class Member {
   }
 
   /**
-   * Saves the session's ticket and warns of a wrong clock. A ticket that cannot be saved is logged; the previous one is
-   * then valid for another session.
+   * Saves the session's ticket and warns of a wrong clock. If the ticket cannot be saved, that is logged, and the previous one
+   * remains valid for another session.
    */
   welcomed({ ticket, time }: Pick<CoordinatorWelcome, "ticket" | "time">, log: CrawlerLog): void {
     if (ticket !== undefined) this.#keep({ ticket }, log);
@@ -55,7 +55,7 @@ export class Member {
     }
   }
 
-  /** Returns false when the disk refuses it; the coordinator must then not be told that it is kept. */
+  /** Returns false if the disk refuses it. The coordinator must then not be told that the key is saved. */
   keepKey(key: string, log: CrawlerLog): boolean {
     const isKept = this.#keep({ key }, log);
     if (isKept) log.info({}, "the coordinator gave this crawler a new key, which is kept");
@@ -81,7 +81,7 @@ export function openMember(home: string): Member | null {
 }
 
 /**
- * The clock error beyond which somebody should act: leases use monotonic time, but schedules, signatures and
- * certificates use the wall clock.
+ * Somebody should correct a clock error above this. Leases use monotonic time, but schedules, signatures and certificates use
+ * the wall clock.
  */
 export const mostClockErrorMs = 60_000;

@@ -1,8 +1,8 @@
 /**
- * Makes the keys that sign this crawler's requests to sites, apart from its identity (#protocol/signing-key). They are
- * kept in `crawler/signing-keys.json` as carefully as the identity and never sent. Their public halves are announced at
- * each welcome, because a coordinator may have lost them with its database. A key signs once the coordinator has said
- * that it is published and when verifiers know it; until then the previous one signs, or none.
+ * Creates the keys that sign this crawler's requests to sites, separate from its identity (#protocol/signing-key). They are
+ * kept in `crawler/signing-keys.json` as carefully as the identity and never sent. Their public halves are announced at each
+ * welcome, because a coordinator may have lost them with its database. A key is used once the coordinator has said that it is
+ * published and when verifiers know it. Until that time the previous key is used, or none.
  *
  *   made and stored → announced → published → (caches know it) in use → replaced, announced for its last minutes → removed
  */
@@ -21,16 +21,16 @@ export const signingKeysFile = (home: string) => join(signingKeysFolder(home), "
 
 const mostKeys = 2;
 
-/** Limits the keys made per hour, so a coordinator that accepts none is not flooded. */
+/** Maximum number of keys created per hour, so that a coordinator that accepts none is not flooded. */
 const madePerHour = 6;
 
-/** A key that was not answered, or was refused temporarily, is announced again. */
+/** A key that was not answered, or was refused temporarily, is announced again after this time. */
 const askAgainMs = 600_000;
 const leastBetweenMs = 1000;
 const hourMs = 3_600_000;
 
 const keptSchema = z.object({
-  /** The owner of the keys; with another identity they are discarded. */
+  /** The identity that owns the keys. A crawler with another identity discards them. */
   identity: publicKey,
   keys: z.array(keyPairSchema.extend({ madeAt: z.iso.datetime() })).max(mostKeys),
 });
@@ -39,14 +39,14 @@ type KeptKey = z.infer<typeof keptSchema>["keys"][number];
 
 /** Signs requests: takes text and returns 64 bytes in base64url. */
 export interface RequestKey extends Identity {
-  /** No signature may be valid for longer; null means no end. */
+  /** No signature may be valid for longer. Null if there is no limit. */
   readonly until: Date | null;
 }
 
 interface Held {
   readonly kept: KeptKey;
   readonly signer: Identity;
-  /** What this session's coordinator says; null when the key is not, or not known to be, published. */
+  /** What this session's coordinator says. Null if the key is not published, or not known to be. */
   published: { readonly usableAtMs: number; readonly until: Date } | null;
   announcedAtMs: number;
 }
@@ -109,7 +109,7 @@ export class SigningKeys {
     else this.#write(this.#held);
   }
 
-  /** Makes and announces another key, or announces the pending one again, at most once a second. */
+  /** Creates and announces another key, or announces the pending one again, at most once a second. */
   renew(): void {
     if (!this.#isWanted) return;
     const newest = this.#held.at(-1);
@@ -125,7 +125,7 @@ export class SigningKeys {
       this.#announce(newest);
   }
 
-  /** The key to sign with now; null when sites could verify none. */
+  /** The key to sign with now. Null if sites could not verify any. */
   get current(): RequestKey | null {
     const held = this.#held.findLast((one) => this.#isUsable(one));
     if (held === undefined || held.published === null) return null;
@@ -153,9 +153,7 @@ export class SigningKeys {
     if (made !== null) this.#announce(made);
   }
 
-  /**
-   * Returns null when too many were made or the disk refuses the key, since a key that may be lost is not announced.
-   */
+  /** Returns null if too many keys were created or the disk refuses this one, since a key that may be lost is not announced. */
   #make(): Held | null {
     const { log } = this.#settings;
     const nowMs = this.#now().getTime();
@@ -189,7 +187,7 @@ export class SigningKeys {
     }
   }
 
-  /** Unreadable keys, or those of another identity, are replaced; only their names are lost. */
+  /** Keys that are unreadable or belong to another identity are replaced. Only their names are lost. */
   #read(): Held[] {
     const { home, identity, log } = this.#settings;
     try {

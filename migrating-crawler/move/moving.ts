@@ -1,7 +1,7 @@
 /**
- * Handles the running crawler's part in a move (protocol/move.ts). When asked to leave or make room, it finishes its
- * requests, ships its results and waits for the coordinator's decision. On any failure, on either side, it is started
- * again from its folder with the identity that the coordinator recognises.
+ * Handles the running crawler's part in a move (protocol/move.ts). When asked to leave or make room, it finishes its requests,
+ * sends its results and waits for the coordinator's decision. After a failure on either side, it is started again from its
+ * folder with the identity that the coordinator recognises.
  */
 import { within } from "#core/timer-ms";
 import { type CoordinatorMove, type CrawlerMove, moveText } from "#protocol/move";
@@ -14,12 +14,12 @@ import type { Member } from "../membership/member.ts";
 import type { Spool } from "../spool/spool.ts";
 import { forgetMove, PackReceiver, readJournal, readPart, writeJournal, writePack } from "./pack.ts";
 
-/** Time limits for requests under way, for aborted ones, and for shipping results. */
+/** Time limits for requests in progress, for aborted ones, and for sending results. */
 const [endRequestsMs, endCutMs, shipMs] = [4000, 2000, 20_000] as const;
 
 export interface MovingSettings {
   readonly home: string;
-  /** Null without an identity; such a crawler does not move. */
+  /** Null if the crawler has no identity, in which case it does not move. */
   readonly member: Member | null;
   readonly tools: Pick<FetchTools, "connector" | "gates" | "robots">;
   readonly loop: Pick<TaskLoop, "stop" | "openHosts">;
@@ -50,7 +50,7 @@ export class Moving {
     }
   }
 
-  /** Without the link, the coordinator's decision may have been lost. */
+  /** While the link is down, the coordinator's decision may have been lost. */
   onDown(): void {
     if (this.#moveId !== null) this.#giveUp("the link to the coordinator was lost");
   }

@@ -1,10 +1,11 @@
 /**
- * What a crawler keeps on its disk and takes along to another host, as one file that is sent in parts:
+ * What a crawler keeps on its disk and takes to another host, as one file that is sent in parts:
  *
  *   length of the list u32, big-endian | the list, JSON: [{name, bytes}] | the files, one after the other
  *
- * Along go the spool (its id always, its results when some wait), the hosts' paces and the rules of robots.txt. What
- * belongs to the machine and its host stays: settings, counts of the day and the month, releases, log, a pause.
+ * The pack contains the spool (always its id, and its results if any are waiting), the hosts' paces and the rules of
+ * robots.txt. What belongs to the machine and its host stays: settings, counts of the day and the month, releases, log, a
+ * pause.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -50,7 +51,7 @@ export const packFile = (home: string): string => join(movingFolder(home), "pack
 /** Files besides the spool, with the names that their owners use. */
 export const keptFiles = ["host-paces.json", "robots-rules.json"] as const;
 
-/** Nobody may write these files meanwhile. Throws a UsageError when they are too large together. */
+/** Nobody may write these files during the call. Throws a UsageError if they are too large together. */
 export function writePack(home: string, { withResults }: { readonly withResults: boolean }): Pack {
   const files = filesOf(home, withResults);
   const list = Buffer.from(JSON.stringify(files));
@@ -78,7 +79,7 @@ export function writePack(home: string, { withResults }: { readonly withResults:
   return { bytes, digest: hash.digest("hex") };
 }
 
-/** Returns base64; empty beyond the end. */
+/** Returns base64, or an empty string after the end. */
 export function readPart(home: string, index: number): string {
   const part = Buffer.alloc(movePartBytes);
   const file = openSync(packFile(home), "r");
@@ -90,7 +91,7 @@ export function readPart(home: string, index: number): string {
   }
 }
 
-/** A spool segment is read whole: it has 8 MiB plus one result. */
+/** A segment of the spool is read as a whole, since it has at most 8 MiB plus one result. */
 function filesOf(home: string, withResults: boolean): PackedFile[] {
   const results = withResults ? readdirSync(join(home, "spool")).filter(isSegment).sort() : [];
   return ["spool/id", ...results.map((name) => `spool/${name}`), ...keptFiles]
@@ -98,8 +99,8 @@ function filesOf(home: string, withResults: boolean): PackedFile[] {
     .map((name) => ({ name, bytes: statSync(join(home, name)).size }));
 }
 
-// Records a move's progress on this machine in `moving/journal.json`. It is written before the coordinator may learn of
-// it, so a killed crawler knows what a refusal with `moved` means.
+// Records a move's progress on this machine in `moving/journal.json`. It is written before the coordinator may learn of the
+// step, so that a killed crawler knows what a refusal with `moved` means.
 //
 // none → waiting (the coordinator decides) → settling (decided; the folder is being changed) → none; waiting → none
 // when the coordinator welcomes the old identity.
@@ -114,7 +115,7 @@ const journalSchema = z.object({
 
 export type MoveJournal = Readonly<z.infer<typeof journalSchema>>;
 
-/** Contains everything of an undecided move. */
+/** The folder for everything that belongs to an undecided move. */
 const movingFolder = (home: string): string => join(home, "moving");
 
 const journalFile = (home: string) => join(movingFolder(home), "journal.json");
@@ -136,10 +137,10 @@ export function forgetMove(home: string): void {
 }
 
 // Receives a pack at the new host: in order, part by part, no more than announced, and accepted only if it matches the
-// signature. Its content is still untrusted: only known file names are allowed, spool and paces are validated as their
-// owners would, and anything else fails the move before it changes anything.
+// signature. Its content is still untrusted. Only known file names are allowed, and spool and paces are validated as their
+// owners would. Anything else fails the move before it changes anything.
 
-/** Holds what arrived until the coordinator has decided. */
+/** The folder for what has arrived, until the coordinator has decided. */
 export const arrivedFolder = (home: string): string => join(movingFolder(home), "new");
 
 const maxListBytes = 64 * 1024;
@@ -175,7 +176,7 @@ export class PackReceiver {
     return this.#parts < partsOf(this.#pack.bytes) ? this.#parts : null;
   }
 
-  /** `part` is base64. Throws a ProtocolError when it is not the expected part or has the wrong length. */
+  /** `part` is base64. Throws a ProtocolError if it is not the expected part or has the wrong length. */
   add(index: number, part: string): void {
     if (index !== this.next) throw new ProtocolError(`part ${index} came, ${this.next ?? "none"} was due`);
     const content = Buffer.from(part, "base64");
@@ -188,10 +189,7 @@ export class PackReceiver {
     this.#bytes += content.length;
   }
 
-  /**
-   * Writes everything to disk beside this host's own files. Throws a ProtocolError when it differs from the
-   * announcement.
-   */
+  /** Writes everything to disk beside this host's own files. Throws a ProtocolError if it differs from the announcement. */
   finish(): void {
     if (this.next !== null) throw new ProtocolError(`part ${this.next} has not come`);
     if (this.#hash.digest("hex") !== this.#pack.digest)
@@ -267,7 +265,7 @@ function checkSpool(home: string): void {
   }
 }
 
-/** This host may know the same sites, so the longer wait and the lower rate of both paces count. */
+/** This host may know the same sites, so the longer wait and the lower rate of the two paces count. */
 function joinPaces(home: string): void {
   const name = keptFiles[0];
   const nowMs = Date.now();

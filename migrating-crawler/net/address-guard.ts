@@ -1,9 +1,8 @@
 /**
- * Decides which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata
- * services; IANA registries) and IPv6 addresses that embed one for a translator or tunnel are refused whatever a name
- * resolves to, unless the partner allows them. The partner's deny-list of ranges and domains always applies, and the
- * machine's own networks are refused unless allowed. Every connection is checked, on the address to which it is then
- * pinned.
+ * Decides which addresses this crawler may contact. Special-purpose blocks (private, loopback, link-local, metadata services,
+ * from the IANA registries), and IPv6 addresses that embed one for a translator or tunnel, are refused whatever a name
+ * resolves to, unless the partner allows them. The partner's deny-list of ranges and domains always applies, and the machine's
+ * own networks are refused unless allowed. Every connection is checked, on the address to which it is then pinned.
  */
 import {
   formatAddress,
@@ -18,7 +17,7 @@ import { servicePortWords, specialPurposeOf } from "#core/ip/special-purpose";
 import { type Allowance, parseAllowance } from "../settings/config.ts";
 
 export interface AddressGuard {
-  /** Returns null when the address may be contacted (at this port, or at any), else a description of its block. */
+  /** Returns null if the address may be contacted (at this port, or at any), or else a description of its block. */
   refusal(address: string, port?: number): string | null;
   isAllowed(address: string, port: number): boolean;
   /** Returns the deny-list entry that matches the host or address, or null. */
@@ -30,7 +29,7 @@ export function addressGuard(lists: {
   readonly denyRanges: readonly string[];
   readonly denyDomains: readonly string[];
   readonly ownNetworks?: readonly string[];
-  /** Prefixes under which this network reaches IPv4 from IPv6; the IPv4 address behind them is checked. */
+  /** Prefixes under which this network reaches IPv4 from IPv6. The IPv4 address behind such a prefix is checked. */
   readonly nat64Prefixes?: readonly Nat64Prefix[];
 }): AddressGuard {
   const allowed = lists.allowRanges.map(parseAllowance).filter((allowance) => allowance !== null);
@@ -107,16 +106,16 @@ function rangesOf(texts: readonly string[]): IpRange[] {
   return texts.map((text) => parseRange(text)).filter((range) => range !== null);
 }
 
-/** Parses the host part of a URL as a literal address; null for names. */
+/** Parses the host part of a URL as a literal address. Returns null for names. */
 export function literalAddress(host: string): string | null {
   const address = parseAddress(host);
   return address === null ? null : formatAddress(address);
 }
 
-// Extracts the IPv4 address that an IPv6 address embeds for a translator or tunnel, because it is what is finally
-// contacted. NAT64 under a network's own prefix is known where DNS reveals it.
+// Extracts the IPv4 address that an IPv6 address embeds for a translator or tunnel, because that is what is contacted in the
+// end. NAT64 under a network's own prefix can be recognised if DNS reveals the prefix.
 
-/** Returns every form that fits; a tunnel embeds both a server and a client. */
+/** Returns every form that fits, because a tunnel embeds both a server and a client. */
 function embeddedIpv4({ value }: Ipv6Address): Ipv4Address[] {
   const found = carriers.flatMap((carrier) => (carrier.holds(value) ? carrier.read(value) : []));
   return found.map((inner) => ({ family: 4, value: Number(inner & 0xffffffffn) }));
@@ -149,7 +148,7 @@ const carriers: readonly Carrier[] = [
   { holds: (value) => ((value >> 32n) & 0xfdff_ffffn) === 0x0000_5efen, read: lowest },
 ];
 
-/** Checks whether an exception names this port, not only the address. */
+/** Checks whether an exception names this port and not only the address. */
 function isNamed(allowances: readonly Allowance[], address: IpAddress, port: number): boolean {
   const plain = unmapAddress(address);
   return allowances.some(
@@ -158,7 +157,7 @@ function isNamed(allowances: readonly Allowance[], address: IpAddress, port: num
   );
 }
 
-/** Without a port, checks whether any port of the address is allowed. */
+/** If no port is given, checks whether any port of the address is allowed. */
 function isAllowed(allowances: readonly Allowance[], address: IpAddress, port: number | undefined): boolean {
   return allowances.some(
     ({ range, firstPort, lastPort }) =>
@@ -167,8 +166,8 @@ function isAllowed(allowances: readonly Allowance[], address: IpAddress, port: n
 }
 
 // Finds the prefixes under which this network translates IPv6 to IPv4 (NAT64, RFC 7050). The name ipv4only.arpa has two
-// well-known IPv4 addresses and no others, so the network's DNS64 made any IPv6 address of it, which shows the prefix
-// and the position of the IPv4 address (RFC 6052 section 2.2).
+// well-known IPv4 addresses and no others. Any IPv6 address for it was therefore made by the network's DNS64, and shows the
+// prefix and the position of the IPv4 address (RFC 6052 section 2.2).
 
 export const ipv4OnlyName = "ipv4only.arpa";
 
@@ -182,7 +181,7 @@ export interface Nat64Prefix {
   readonly length: (typeof lengths)[number];
 }
 
-/** Pass the IPv6 addresses of `ipv4OnlyName`; those without a well-known address are ignored. */
+/** `addresses` are the IPv6 addresses of `ipv4OnlyName`. Those without a well-known address are ignored. */
 export function nat64PrefixesOf(addresses: readonly string[]): Nat64Prefix[] {
   const found = new Map<string, Nat64Prefix>();
   for (const address of addresses.map(parseAddress)) {
@@ -196,7 +195,7 @@ export function nat64PrefixesOf(addresses: readonly string[]): Nat64Prefix[] {
   return [...found.values()];
 }
 
-/** Returns the IPv4 address behind this prefix, or null when the address does not have it. */
+/** Returns the IPv4 address behind this prefix, or null if the address does not have the prefix. */
 function translatedBy({ bits, length }: Nat64Prefix, address: IpAddress): IpAddress | null {
   if (address.family !== 6 || address.value >> BigInt(128 - length) !== bits) return null;
   return { family: 4, value: ipv4At(address.value, length) };

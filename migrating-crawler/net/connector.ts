@@ -1,7 +1,7 @@
 /**
- * Opens every connection of the crawler to the web: it resolves the name, checks the addresses, connects to exactly one
- * allowed address (directly or through the partner's proxy), and verifies TLS for the host's name. Each phase is timed.
- * No other code opens sockets to sites.
+ * Opens every connection of the crawler to the web. It resolves the name, checks the addresses, connects to exactly one
+ * allowed address (directly or through the partner's proxy), and verifies TLS for the host's name. Each phase is timed. No
+ * other code opens sockets to sites.
  */
 import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
@@ -33,9 +33,9 @@ interface ConnectTarget {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** Connects to this address instead of resolving the host; it is checked too. */
+  /** Connects to this address instead of resolving the host. It is checked too. */
   readonly address?: string;
-  /** The protocols offered under TLS; HTTP/1.1 alone when absent. */
+  /** The protocols offered under TLS. Default: only HTTP/1.1. */
   readonly protocols?: readonly HttpProtocol[];
   readonly timeoutMs: number;
 }
@@ -53,7 +53,7 @@ interface OpenConnection {
   readonly phases: ConnectPhases;
   readonly tls: string | null;
   readonly http2: boolean;
-  /** Reports bytes that arrived, or are arriving, and that nobody will read. */
+  /** Reports bytes that have arrived or are arriving, but that nobody will read. */
   readonly unread: (bytes: number) => void;
 }
 
@@ -84,7 +84,7 @@ interface Connected {
 
 export class Connector {
   readonly throughProxy: boolean;
-  /** Called for each request and measurement sent, when the partner keeps a list. */
+  /** Is called for each request and measurement sent, if the partner keeps a list. */
   contacted: (made: MadeContact) => void = () => {};
   readonly stoppedSites = new StoppedSites();
   readonly #names: NameCache;
@@ -97,7 +97,7 @@ export class Connector {
   #lists: TargetLists;
   #learned: LearnedTargets = { seenAddresses: [], nat64Prefixes: [] };
   #closed = false;
-  /** The last known IPv6 state, and the check that determines it. */
+  /** `spoken` is the last known IPv6 state, and `looked` is the check that determines it. */
   #ipv6: { spoken: boolean; readonly looked: Promise<boolean> };
 
   constructor(
@@ -127,15 +127,15 @@ export class Connector {
     return this.#guard;
   }
 
-  /** Applies new lists at once and breaks off connections that they forbid. */
+  /** Applies new lists at once and ends connections that they forbid. */
   apply(lists: TargetLists): void {
     this.#lists = lists;
     this.#guardAnew();
   }
 
   /**
-   * Remembers the public addresses that the coordinator sees or the partner states; behind NAT they belong to the whole
-   * network, whose router answers there.
+   * Remembers the public addresses that the coordinator sees or the partner states. Behind NAT, they belong to the whole
+   * network, and its router answers there.
    */
   seenFrom(addresses: readonly string[]): void {
     const known = this.#learned.seenAddresses;
@@ -148,10 +148,7 @@ export class Connector {
     return this.#ipv6.spoken;
   }
 
-  /**
-   * Checks for IPv6 and asks DNS for the network's NAT64 prefixes (RFC 7050); without an answer the known prefixes
-   * stay.
-   */
+  /** Checks for IPv6 and asks DNS for the network's NAT64 prefixes (RFC 7050). If there is no answer, the known prefixes stay. */
   async learnIpv6(): Promise<void> {
     this.#ipv6 = this.#lookForIpv6(this.#ipv6.spoken);
     await this.#ipv6.looked;
@@ -170,11 +167,11 @@ export class Connector {
     return look;
   }
 
-  /** Returns why an IPv6 address is not contacted from here; null when it may be, or is not IPv6. */
+  /** Returns why an IPv6 address is not contacted from here, or null if it may be contacted or is not IPv6. */
   async familyDenial(address: string, port?: number): Promise<string | null> {
     const parsed = parseAddress(address);
     if (parsed === null || unmapAddress(parsed).family === 4 || (await this.#ipv6.looked)) return null;
-    // The partner's exceptions have routes of their own.
+    // The partner's exceptions have their own routes.
     const isNamed = port !== undefined && this.#families.ipv6 === null && this.guard.isAllowed(address, port);
     return isNamed ? null : `this crawler does not speak IPv6: ${withoutIpv6Words(this.#families)}`;
   }
@@ -188,7 +185,7 @@ export class Connector {
     }
   }
 
-  /** Breaks off everything under way because of a limit; later connections are unaffected. */
+  /** Aborts all connections because of a limit. Later connections are unaffected. */
   cut(reason: string): void {
     for (const socket of this.#open.keys()) socket.destroy(new Failure("held-back", reason));
   }
@@ -220,7 +217,7 @@ export class Connector {
     };
   }
 
-  /** Returns the first allowed address of the host. Throws a Failure when there is none. */
+  /** Returns the first allowed address of the host. Throws a Failure if there is none. */
   async pick(
     target: Pick<ConnectTarget, "host" | "address">,
   ): Promise<{ address: string; dnsMs: number | null }> {
@@ -228,10 +225,7 @@ export class Connector {
     return { address: addresses[0], dnsMs };
   }
 
-  /**
-   * Resolves and checks, like a site, a coordinator that the partner did not name, including its port. Throws a
-   * Failure.
-   */
+  /** Resolves a coordinator that the partner did not name and checks it, including its port, like a site. Throws a Failure. */
   async coordinatorDestinations(
     host: string,
     port: number,
@@ -300,7 +294,7 @@ export class Connector {
     });
   }
 
-  /** Tries the addresses in turn: each gets half of the remaining time, the last all of it. */
+  /** Tries the addresses in turn. Each gets half of the remaining time, and the last one gets all of it. */
   async #connectToAny(
     addresses: readonly [string, ...string[]],
     port: number,
@@ -342,7 +336,7 @@ function guardOf(lists: TargetLists, { seenAddresses, nat64Prefixes }: LearnedTa
 const stopped = () => new Failure("stopped", "the crawler stops");
 const leftUntil = (deadlineMs: number) => Math.max(1, deadlineMs - performance.now());
 
-// Finds the public networks of this machine's own interfaces, which usually belong to its owner. Private ones are
+// Finds the public networks of this machine's own interfaces, which usually belong to its owner. Private networks are
 // special-purpose and refused anyway.
 
 export function ownNetworks(
@@ -357,14 +351,14 @@ export function ownNetworks(
   return [...new Set(networks)];
 }
 
-// Counts the bytes of every socket in both directions below TLS, so handshakes, headers and framing are included.
-// Senders of DNS and ICMP add theirs.
+// Counts the bytes of every socket in both directions below TLS, so that handshakes, headers and framing are included. The
+// code that sends DNS queries and ICMP echoes adds their bytes.
 
 export class WireMeter {
   readonly #open = new Set<net.Socket>();
   #closedBytes = 0;
 
-  /** Pass the TCP socket itself, not the TLS socket on top of it. */
+  /** Takes the TCP socket itself, not the TLS socket on top of it. */
   watch(socket: net.Socket): void {
     if (this.#open.has(socket)) return;
     this.#open.add(socket);
@@ -396,7 +390,7 @@ function tlsFailure(error: Error): Failure {
   return known.code === "internal" ? new Failure("tls", error.message, { cause: error }) : known;
 }
 
-// Finds out whether this machine has working IPv6. Nothing is sent: connecting a UDP socket only selects a route and a
+// Finds out whether this machine has working IPv6. Nothing is sent, because connecting a UDP socket only selects a route and a
 // source address.
 
 /** k.root-servers.net, an anycast address. */
@@ -414,7 +408,7 @@ export function hasIpv6Route(): Promise<boolean> {
   });
 }
 
-/** The proxy's routes are unknown, so behind one IPv6 needs the setting. */
+/** Behind a proxy, whose routes are unknown, IPv6 requires the setting. */
 export async function speaksIpv6({ ipv6, proxy }: Pick<CrawlerConfig, "ipv6" | "proxy">): Promise<boolean> {
   return ipv6 ?? (proxy === null && (await hasIpv6Route()));
 }

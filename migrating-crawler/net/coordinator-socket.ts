@@ -1,6 +1,6 @@
 /**
- * Opens connections to the coordinator, directly or through the partner's proxy, with the pinned TLS key.
- * `createConnection` suits both node:https (downloads) and the ws package (the link).
+ * Opens connections to the coordinator, directly or through the partner's proxy, with the pinned TLS key. `createConnection`
+ * suits both node:https (downloads) and the ws package (the link).
  */
 
 import type { X509Certificate } from "node:crypto";
@@ -13,18 +13,16 @@ import { Destination, dialTcp, secureWithTls } from "./dial.ts";
 import { connectThroughProxy } from "./proxy.ts";
 
 export interface CoordinatorRoute {
-  /** SHA-256 of the SubjectPublicKeyInfo in base64url; null trusts the authorities. */
+  /** SHA-256 of the SubjectPublicKeyInfo in base64url. Null trusts the authorities. */
   readonly certificatePin: string | null;
-  /** PEM authorities that replace the system's; ignored with a pin. */
+  /** PEM authorities that replace the system's. Ignored if a certificate is pinned. */
   readonly ca?: string | undefined;
-  /** The result of `parseProxy` in config.ts; null connects directly. */
+  /** The result of `parseProxy` in config.ts. Null means a direct connection. */
   readonly proxy: ProxyAddress | null;
-  /** The timeout of each phase: connection, proxy and TLS. */
+  /** Timeout of each phase: connection, proxy and TLS. */
   readonly timeoutMs: number;
   readonly watch?: ((socket: net.Socket) => void) | undefined;
-  /**
-   * Resolves and checks, like a site, a coordinator that another coordinator named. Absent when the partner named it.
-   */
+  /** Resolves a coordinator that another coordinator named, and checks it like a site. Absent if the partner named it. */
   readonly checked?:
     | ((host: string, port: number, timeoutMs: number) => Promise<readonly Destination[]>)
     | undefined;
@@ -38,7 +36,7 @@ export async function openCoordinatorSocket(url: URL, route: CoordinatorRoute): 
   const socket = await connect(host, port, route);
   if (!secure) return socket;
   const { certificatePin: pin, ca, timeoutMs } = route;
-  // A pinned key is accepted whether self-signed or expired, and no other is (RFC 7469 section 2.4).
+  // The pinned key is accepted even if self-signed or expired, and no other key is (RFC 7469 section 2.4).
   const judge = pin === null ? undefined : (shown: tls.TLSSocket) => wrongPin(shown, pin);
   const protocols = ["http/1.1"] as const;
   return (await secureWithTls(socket, { host, protocols, authorities: ca, timeoutMs, judge })).socket;
@@ -82,11 +80,11 @@ async function connectTo(
     return socket;
   }
   const { socket } = await connectThroughProxy(proxy, { address: to.host, port: to.port, timeoutMs, watch });
-  // The socket arrives paused; no data comes before the caller sends a request.
+  // The socket was paused. No data arrives before the caller sends a request.
   return socket.resume();
 }
 
-/** The key differs from the pinned one: a man in the middle, or a new key of the coordinator. */
+/** The key differs from the pinned one, because of a man in the middle or a new key of the coordinator. */
 export class WrongPin extends Error {
   readonly issuer: string;
 

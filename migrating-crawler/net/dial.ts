@@ -1,7 +1,7 @@
 /**
- * Opens every TCP connection of the crawler, and TLS on top. A connection goes either to an address that the guard has
- * passed or to a host that the partner named: the proxy, or the coordinator of the invitation and settings. Whatever a
- * coordinator or site names is of the first kind.
+ * Opens every TCP connection of the crawler, and TLS on top. A connection goes either to an address that the guard has passed
+ * or to a host that the partner named: the proxy, or the coordinator of the invitation and settings. Whatever a coordinator or
+ * site names must pass the guard.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -10,7 +10,7 @@ import { timerMs } from "#core/timer-ms";
 import { Failure } from "../core/failure.ts";
 import { type AddressGuard, literalAddress } from "./address-guard.ts";
 
-/** Only two factories create a destination, so no caller can skip the check. */
+/** Only two factories create a destination, so that no caller can skip the guard. */
 export class Destination {
   readonly host: string;
   readonly port: number;
@@ -27,13 +27,13 @@ export class Destination {
     return new Destination(address, port);
   }
 
-  /** A host of the partner's own settings or invitation, which the system resolves. */
+  /** A host from the partner's own settings or invitation, which the system resolves. */
   static namedByPartner(host: string, port: number): Destination {
     return new Destination(host, port);
   }
 }
 
-/** Throws a Failure on timeout, else the system's error. */
+/** Throws a Failure on timeout, or else the system's error. */
 export function dialTcp(
   { host, port }: Destination,
   timeoutMs: number,
@@ -67,16 +67,14 @@ export type HttpProtocol = "h2" | "http/1.1";
 interface SecureSettings {
   readonly host: string;
   readonly protocols: readonly HttpProtocol[];
-  /** Trusted authorities in PEM; undefined uses the built-in ones. */
+  /** Trusted authorities in PEM. If undefined, the built-in ones are used. */
   readonly authorities?: string | string[] | undefined;
   readonly timeoutMs: number;
-  /** Judges the certificate instead of the authorities; returns the reason for refusing it, or null. */
+  /** Judges the certificate instead of the authorities. Returns the reason for refusing it, or null. */
   readonly judge?: ((shown: tls.TLSSocket) => Error | null) | undefined;
 }
 
-/**
- * Verifies before anything is written. Throws the error of the handshake or of `judge`, after closing the connection.
- */
+/** Verifies before anything is written. If the handshake or `judge` fails, closes the connection and throws the error. */
 export function secureWithTls(
   socket: net.Socket,
   { host, protocols, authorities, timeoutMs, judge }: SecureSettings,

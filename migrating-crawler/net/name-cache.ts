@@ -1,6 +1,6 @@
 /**
- * Resolves names with c-ares (real TTLs, no thread pool) and caches the answers for their TTL. `localhost` never leaves
- * the machine (RFC 6761 section 6.3). Failures are cached briefly, and simultaneous callers share one query.
+ * Resolves names with c-ares (real TTLs, no thread pool) and caches the answers for their TTL. `localhost` never leaves the
+ * machine (RFC 6761 section 6.3). Failures are cached briefly, and simultaneous callers share one query.
  */
 import { Resolver } from "node:dns/promises";
 import { LRUCache } from "lru-cache";
@@ -15,15 +15,15 @@ const maxTtlSeconds = 3600;
 const failureSeconds = 30;
 const queryTimeoutMs = 3000;
 /**
- * Estimates, since the real sizes are unknown: headers of a query and its answer with the RFC 6891 record, and an
- * address record.
+ * Estimates, since the real sizes are unknown: the headers of a query and its answer with the RFC 6891 record, and an address
+ * record.
  */
 const messageBytes = 2 * (12 + 6 + 11);
 const recordBytes = 28;
 
 interface NameAnswer {
   readonly addresses: readonly string[];
-  /** Null when the answer was cached or needed no query. */
+  /** Null if the answer was cached or needed no query. */
   readonly dnsMs: number | null;
 }
 
@@ -35,9 +35,7 @@ export class NameCache {
 
   readonly #onQuery: (bytes: number) => void;
 
-  /**
-   * `ipv6`: whether IPv6 addresses are useful now. `onQuery`: receives the estimated bytes of a query and its answer.
-   */
+  /** `ipv6`: whether IPv6 addresses are useful now. `onQuery`: receives the estimated bytes of a query and its answer. */
   constructor(settings: {
     readonly servers: readonly string[];
     readonly ipv6: () => Promise<boolean>;
@@ -48,7 +46,7 @@ export class NameCache {
     this.#ipv6 = settings.ipv6;
   }
 
-  /** Returns IPv4 addresses first. Throws a Failure when there are none, or none in time. */
+  /** Returns IPv4 addresses first. Throws a Failure if there are none, or none in time. */
   async resolve(host: string, withinMs = Number.POSITIVE_INFINITY): Promise<NameAnswer> {
     const literal = literalAddress(host);
     if (literal !== null) return { addresses: [literal], dnsMs: null };
@@ -68,9 +66,7 @@ export class NameCache {
     return { addresses, dnsMs: performance.now() - startedMs };
   }
 
-  /**
-   * Asks without the cache for all IPv6 addresses; empty when the name has none, null when no resolver answers in time.
-   */
+  /** Queries all IPv6 addresses without the cache. Returns an empty list if there are none, null without a timely answer. */
   async ipv6Of(name: string): Promise<string[] | null> {
     if (!(await this.#ipv6())) return [];
     try {
@@ -111,8 +107,8 @@ export class NameCache {
   }
 
   /**
-   * Asks for both families at once where both are useful, and one is enough. Otherwise IPv6 is asked only for a name
-   * without IPv4, because having IPv6 alone differs from not existing.
+   * Asks for both families at once if both are useful, and one answer is enough. Otherwise, asks for IPv6 only if the name has
+   * no IPv4, because a name that has only IPv6 differs from one that does not exist.
    */
   async #records(host: string, ipv6: boolean): Promise<{ address: string; ttl: number }[]> {
     const ask = (rrtype: "resolve4" | "resolve6") => {

@@ -1,7 +1,7 @@
 /**
- * Connects to an address through the partner's proxy by HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5 (RFC 1928). The
- * proxy gets the checked address, never the name, so it cannot resolve the name differently. The reported time runs
- * from the request to the proxy's answer: the target's handshake as the proxy saw it.
+ * Connects to an address through the partner's proxy by HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5 (RFC 1928). The proxy
+ * gets the checked address, never the name, so that it cannot resolve the name differently. The reported time runs from the
+ * request to the proxy's answer, which is the target's handshake as the proxy saw it.
  */
 import type net from "node:net";
 import type { SocksClient } from "socks";
@@ -19,7 +19,7 @@ interface ProxyTarget {
   readonly watch?: ((socket: net.Socket) => void) | undefined;
 }
 
-/** What a proxy reported about the target; `answerMs` is the time until then. */
+/** What a proxy reported about the target. `answerMs` is the time from the request to the proxy's answer. */
 export class ProxyRefusal extends Failure {
   readonly answerMs: number;
 
@@ -33,7 +33,7 @@ export async function connectThroughProxy(
   proxy: ProxyAddress,
   target: ProxyTarget,
 ): Promise<{ readonly socket: net.Socket; readonly connectMs: number }> {
-  // The address becomes part of the request line unescaped.
+  // The address becomes part of the request line without escaping.
   if (!isHostName(target.address.replace(/\.$/, ""))) {
     throw new Failure("internal", "what to connect to is neither an address nor a host's name");
   }
@@ -82,7 +82,7 @@ function authorization(proxy: ProxyAddress): string {
   return `Proxy-Authorization: Basic ${secret}\r\n`;
 }
 
-/** Reads up to the empty line and returns later bytes to the socket. */
+/** Reads up to the empty line, and returns later bytes to the socket. */
 function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly answeredMs: number }> {
   return new Promise((resolve, reject) => {
     let answeredMs = 0;
@@ -114,7 +114,7 @@ function readHead(socket: net.Socket): Promise<{ readonly head: string; readonly
   });
 }
 
-/** Loaded on demand, before connecting: otherwise a socket error during the import would go unhandled. */
+/** Must be loaded before connecting, because a socket error during the import would go unhandled. */
 async function socksAsking(): Promise<typeof askHttp> {
   const { SocksClient } = await import("socks");
   return (socket, proxy, target) => askSocks(SocksClient, { socket, proxy, target });
@@ -145,7 +145,7 @@ async function askSocks(
   }
 }
 
-/** Maps the replies of RFC 1928 section 6 as the socks package words them. */
+/** Maps the replies of RFC 1928 section 6, in the wording of the socks package. */
 function socksFailure(error: unknown, answerMs: number): Failure {
   if (error instanceof Failure) return error;
   const words = error instanceof Error ? error.message : String(error);

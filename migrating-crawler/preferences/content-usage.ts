@@ -1,19 +1,19 @@
 /**
- * Reads the statements about page uses that fit on one line: `Content-Usage`, `Content-Signal` and robots directives of
- * no standard.
+ * Reads the statements about page uses that fit on one line: `Content-Usage`, `Content-Signal` and robots directives without a
+ * standard.
  *
- * `Content-Usage` (draft-ietf-aipref-attach-05, 19 August 2026; labels: draft-ietf-aipref-vocab-08, 14 September 2026) is
- * a dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and `search`, each `y` or `n`; other values and invalid
- * dictionaries say nothing. It is read more strictly than the drafts ask: for a repeated key `n` wins instead of the
- * last, and each header line is a dictionary of its own, so a broken line only invalidates itself.
+ * `Content-Usage` (draft-ietf-aipref-attach-05, 19 August 2026, labels: draft-ietf-aipref-vocab-08, 14 September 2026) is a
+ * dictionary (RFC 9651 section 3.2) of `train-ai`, `ai-use` and `search`, each `y` or `n`. Other values and invalid
+ * dictionaries say nothing. It is read more strictly than the drafts require: for a repeated key, `n` wins instead of the last
+ * value, and each header line is a dictionary of its own, so that a broken line invalidates only itself.
  *
- * `Content-Signal` (contentsignals.org, the policy of September 2025 with the `use` level added in July 2026; labels:
- * draft-romm-aipref-contentsignals-00) is a list such as `search=yes, ai-train=no`. The policy does not cover
- * contradictions, so denied wins. `use=immediate` forbids storing, so it denies indexing; `reference` (index, excerpt,
- * link) and `full` deny nothing that we do.
+ * `Content-Signal` (contentsignals.org, the policy of September 2025 with the `use` level added in July 2026, labels:
+ * draft-romm-aipref-contentsignals-00) is a list such as `search=yes, ai-train=no`. The policy does not cover contradictions,
+ * so a denial wins. `use=immediate` forbids storing, so it denies indexing. `reference` (index, excerpt, link) and `full` deny
+ * nothing that Nearcrawl does.
  *
- * `noai` and `noimageai` (DeviantArt, 2022) forbid training, the latter on images; `noml` (noml.info, 2023) forbids
- * machine learning. None of these directives concerns a search index.
+ * `noai` and `noimageai` (DeviantArt, 2022) forbid training, the latter on images. `noml` (noml.info, 2023) forbids machine
+ * learning. None of these directives concerns a search index.
  */
 import type { ContentUse, StatedPreference } from "#protocol/preferences";
 import { boundedValue, type SaidUses, statementsOf, withoutContradictions } from "./statements.ts";
@@ -53,7 +53,7 @@ export function contentSignal(value: string, place: Place): StatedPreference[] {
   return statementsOf({ standard: "content-signal", place }, withoutContradictions(said), value);
 }
 
-/** `names` are the directives that apply to us, in lower case. */
+/** `names` are the directives that apply to this crawler, in lower case. */
 export function robotsWords(names: readonly string[], place: Place): StatedPreference[] {
   return [...new Set(names)].flatMap((text): StatedPreference[] => {
     const uses = directiveUses.get(text);
@@ -72,9 +72,7 @@ function answerOf(
   return [[use, word === yes ? "allowed" : "denied"]];
 }
 
-/**
- * Returns the keys in order, each with its value if that is a token; null for an invalid dictionary (section 4.2.2).
- */
+/** Returns the keys in order, each with its value if that is a token, or null for an invalid dictionary (section 4.2.2). */
 function dictionaryTokens(text: string): (readonly [key: string, token: string | null])[] | null {
   const reader = new FieldReader(text.replace(/^ +| +$/g, ""));
   const members: (readonly [string, string | null])[] = [];
@@ -113,7 +111,7 @@ class FieldReader {
     return this.#at >= this.#text.length;
   }
 
-  /** Consumes a match of the sticky expression here, or returns null. */
+  /** Consumes a match of the sticky expression at this position, or returns null. */
   take(form: RegExp): string | null {
     form.lastIndex = this.#at;
     const found = form.exec(this.#text);
@@ -122,7 +120,7 @@ class FieldReader {
     return found[0];
   }
 
-  /** Skips an item that is no token, or an inner list (section 4.2.1.2). */
+  /** Skips an item that is not a token, or an inner list (section 4.2.1.2). */
   skipValue(): boolean {
     if (this.take(/\(/y) === null) return this.take(otherItem) !== null;
     for (;;) {

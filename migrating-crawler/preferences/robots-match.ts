@@ -1,37 +1,37 @@
 /**
- * Matches robots.txt rules against paths: both sides in one percent-encoding (RFC 9309 section 2.2.2), `*` for anything
- * and a final `$` for the end (section 2.2.3). Each rule takes one pass over the path, so a hostile file only costs
- * time linear in its length.
+ * Matches robots.txt rules against paths. Both are converted to one percent-encoding (RFC 9309 section 2.2.2), `*` stands for
+ * anything and a final `$` for the end (section 2.2.3). Each rule takes one pass over the path, so that a hostile file costs
+ * only time linear in its length.
  */
 
 export interface RobotsRule {
   readonly allow: boolean;
   readonly line: number;
-  /** The pattern's bytes as written, one character each. */
+  /** The bytes of the pattern as written, one character each. */
   readonly source: string;
-  /** The length in the common encoding, which "longest match" compares. */
+  /** The length in the common encoding, by which the longest match is found. */
   readonly length: number;
   /** The literal pieces between `*`, in the common encoding. */
   readonly pieces: readonly string[];
   readonly anchored: boolean;
 }
 
-/** A path in the spellings that rules are compared with, which are equal for nearly every URL. */
+/** A path in the spellings with which rules are compared. They are equal for nearly every URL. */
 interface RobotsPath {
   /** The fully normalised encoding, for rules that forbid. */
   readonly meant: string;
-  /** For rules that allow: non-ASCII characters stay as received, with escaped letters and digits decoded or not. */
+  /** For rules that allow: non-ASCII characters stay as received. Escaped letters and digits are decoded in one spelling. */
   readonly spelled: readonly string[];
 }
 
-/** The longest URL with every character escaped. A rule with longer literal text matches nothing. */
+/** Length of the longest URL with every character escaped. A rule with longer literal text matches nothing. */
 const maxLiteralLength = 6 * 1024;
 /** U+FFFD in UTF-8, which programs write for a lost character. */
 const replacementCharacter = "\xef\xbf\xbd";
 
 /**
- * Returns null when no URL can match. The value's characters are bytes. A rule with a lost character matches nothing,
- * because its intended path is unknown.
+ * Returns null if no URL can match. The value's characters are bytes. A rule with a lost character matches nothing, because
+ * its intended path is unknown.
  */
 export function robotsRule(allow: boolean, value: string, line: number): RobotsRule | null {
   if (value === "" || value.includes(replacementCharacter)) return null;
@@ -45,7 +45,7 @@ export function robotsRule(allow: boolean, value: string, line: number): RobotsR
   return { allow, line, source: copyOf(value), length, pieces, anchored };
 }
 
-/** The longest rule comes first, and Allow before Disallow of the same length. */
+/** Sorts longer rules first, and Allow before Disallow of the same length. */
 export function byPrecedence(a: RobotsRule, b: RobotsRule): number {
   return b.length - a.length || Number(b.allow) - Number(a.allow);
 }
@@ -58,17 +58,15 @@ export function robotsPath(pathAndQuery: string): RobotsPath {
 }
 
 /**
- * Takes the stricter reading in doubt: rules that forbid compare a path's meaning, rules that allow its spelling.
- * `Allow: /%62` does not allow `/b`, and no rule allows a non-ASCII character in a path that lacks the percent-encoding
- * of every URL.
+ * Takes the stricter reading in case of doubt: rules that forbid are compared with a path's meaning, rules that allow with its
+ * spelling. `Allow: /%62` does not allow `/b`, and no rule allows a non-ASCII character in a path that lacks the
+ * percent-encoding that every URL has.
  */
 export function ruleMatches(rule: RobotsRule, path: RobotsPath): boolean {
   return rule.allow ? path.spelled.some((spelling) => fits(rule, spelling)) : fits(rule, path.meant);
 }
 
-/**
- * Takes the leftmost match of each piece, which is correct for `*` because an earlier match never prevents a later one.
- */
+/** Takes the leftmost match of each piece, which is correct for `*` because an earlier match never prevents a later one. */
 function fits({ pieces, anchored }: RobotsRule, path: string): boolean {
   const first = pieces[0]!;
   if (!path.startsWith(first)) return false;
@@ -86,9 +84,9 @@ function fits({ pieces, anchored }: RobotsRule, path: string): boolean {
 }
 
 /**
- * Encodes a path: unreserved characters and `'` plain; non-ASCII characters, and those neither reserved nor unreserved
- * (RFC 3986 section 2), as upper-case `%XX`; reserved ones as received. A `*` or `$` in a path is data, like `%2A` and
- * `%24` in a rule. A lone surrogate stays and matches no rule.
+ * Encodes a path. Unreserved characters and `'` are plain. Non-ASCII characters, and those neither reserved nor unreserved
+ * (RFC 3986 section 2), become upper-case `%XX`. Reserved ones stay as received. A `*` or `$` in a path is data, like `%2A`
+ * and `%24` in a rule. A lone surrogate stays and matches no rule.
  */
 function encodedPath(path: string, octets: Octets, beyondAscii: "escaped" | "kept"): string {
   return path.replace(toEncode, (found) => {
@@ -99,8 +97,8 @@ function encodedPath(path: string, octets: Octets, beyondAscii: "escaped" | "kep
 }
 
 /**
- * A rule's characters are bytes. In a rule that forbids, an escaped letter or digit means that character; in one that
- * allows, it means the escaped URL (RFC 9309 only decodes the URL's escapes).
+ * A rule's characters are bytes. An escaped letter or digit means that character in a rule that forbids, but the escaped URL
+ * in a rule that allows (RFC 9309 only decodes the URL's escapes).
  */
 function encodedRule(piece: string, allow: boolean): string {
   if (alreadyEncoded.test(piece)) return piece;
@@ -115,7 +113,7 @@ const loneSurrogate = /^\p{Surrogate}$/u;
 const alreadyEncoded = /^[A-Za-z0-9\-._~:/?#@!&()+,;=']*$/;
 const toEncode = /%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~:/?#@!&()+,;=']/gu;
 
-/** How escaped letters and digits are treated. */
+/** Whether escaped letters and digits become plain or are kept. */
 type Octets = "plain" | "kept";
 
 function octet(triplet: string, lettersAndDigits: Octets): string {

@@ -1,17 +1,17 @@
 /**
- * Reads Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): an XML license that robots.txt
- * (`License:`), a `Link` header, a link element or a script element names or contains.
+ * Reads Really Simple Licensing (RSL 1.0, recommendation of 10 December 2025): an XML license that robots.txt (`License:`), a
+ * `Link` header, a link element or a script element names or contains.
  *
- * A license that is only named is not fetched: it would cost a request per host, and mostly concerns machine learning.
- * It counts as *licensed* for unknown uses, and restricts search no more than a link to terms would. A license inside
- * the page costs nothing and is read: prohibited uses are denied; permitted ones are allowed, or licensed when it asks
- * for payment or names a license server. Other uses are not stated.
+ * A license that is only named is not fetched, because that would cost a request per host, and licenses mostly concern machine
+ * learning. It counts as *licensed* for unknown uses, and restricts search no more than a link to terms would. A license
+ * inside the page costs nothing and is read. Prohibited uses are denied. Permitted ones are allowed, or licensed if the
+ * license asks for payment or names a license server. Other uses are not stated.
  */
 import type { ContentUse, PreferenceAnswer, StatedPreference } from "#protocol/preferences";
 import { robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { maxStatementValues, type SaidUses, statementsOf } from "./statements.ts";
 
-/** Limits an inline license; real ones have under 4 KB. */
+/** Maximum length of an inline license. Real ones have less than 4 KB. */
 export const maxLicenseCharacters = 64 * 1024;
 
 /** `Link` headers also name styles and scripts, so they are long. */
@@ -96,7 +96,7 @@ function answersOf({ permits, prohibits, isFree }: LicenseUses, hasServer: boole
   ];
 }
 
-/** The strictest answer wins when several licenses cover a use. */
+/** If several licenses cover a use, the strictest answer wins. */
 function strictest(said: SaidUses): SaidUses {
   const order: readonly PreferenceAnswer[] = ["allowed", "licensed", "denied"];
   const answers = new Map<ContentUse, PreferenceAnswer>();
@@ -105,7 +105,7 @@ function strictest(said: SaidUses): SaidUses {
   return [...answers];
 }
 
-/** `isOurs` is true when `url` is of the page's origin, matches its path as in robots.txt, or is empty. */
+/** `isOurs` is true if `url` has the page's origin and matches its path as in robots.txt, or is empty. */
 function contentOf(attributes: string, url: URL): { isOurs: boolean; hasServer: boolean } {
   const hasServer = (attributeOf(attributes, "server") ?? "").trim() !== "";
   const stated = (attributeOf(attributes, "url") ?? "").trim();
@@ -127,7 +127,7 @@ function usesOf(text: string): ContentUse[] {
   return text.split(/[\s,]+/).flatMap((word) => labels.get(word.toLowerCase()) ?? []);
 }
 
-/** Removes `<!-- … -->` in one pass; an unclosed comment hides the rest. */
+/** Removes `<!-- … -->` in one pass. An unclosed comment hides the rest. */
 function withoutComments(xml: string): string {
   const bounded = xml.slice(0, maxLicenseCharacters);
   let text = "";

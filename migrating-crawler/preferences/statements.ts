@@ -1,6 +1,6 @@
 /**
- * Normalises a site's statements about page uses for transport (protocol/preferences): legible, limited, without
- * duplicates. Each standard has its own file here; all of them read untrusted text.
+ * Normalises a site's statements about page uses for transport (protocol/preferences), so that they are legible, limited and
+ * without duplicates. Each standard has its own file here. All of these files read untrusted text.
  */
 import { withoutUsers } from "#core/ip/url-host";
 import {
@@ -14,18 +14,18 @@ import {
 /** Where a statement was found, and which standard it follows. */
 export type Stated = Pick<StatedPreference, "standard" | "place">;
 
-/** The answers of one text; allowed and denied uses become separate statements. */
+/** The answers of one text. Allowed and denied uses become separate statements. */
 export type SaidUses = readonly (readonly [use: ContentUse, answer: PreferenceAnswer])[];
 
 /** Longer texts are cut before they are read. */
 const maxStatementCharacters = 1000;
 
-/** The maximum of values per header and of lines per kind. */
+/** Maximum number of values per header and of lines per kind. */
 export const maxStatementValues = 50;
 
 const maxTextCharacters = 300;
 
-/** A text without known uses is kept as text and denies nothing. */
+/** A text without known uses is stored as text and denies nothing. */
 export function statementsOf(stated: Stated, said: SaidUses, text: string): StatedPreference[] {
   const written = legible(text);
   if (written === "") return [];
@@ -39,13 +39,13 @@ export function statementsOf(stated: Stated, said: SaidUses, text: string): Stat
   }));
 }
 
-/** A use that one text both allows and denies is denied. */
+/** If one text both allows and denies a use, the use is denied. */
 export function withoutContradictions(said: SaidUses): SaidUses {
   const denied = new Set(said.filter(([, answer]) => answer === "denied").map(([use]) => use));
   return said.filter(([use, answer]) => answer === "denied" || !denied.has(use));
 }
 
-/** Drops values beyond the limit and the part that the limit cuts in two. */
+/** Drops values that exceed the limit, and the part that the limit cuts in two. */
 export function boundedValues(header: string | readonly string[] | undefined): string[] {
   return [header ?? []].flat().slice(0, maxStatementValues).map(boundedValue);
 }
@@ -56,7 +56,7 @@ export function boundedValue(value: string): string {
   return start.slice(0, Math.max(0, start.lastIndexOf(",")));
 }
 
-/** Removes duplicates and keeps the order; beyond the limit, the statements that deny most stay. */
+/** Removes duplicates and keeps the order. If there are more than the limit, the statements that deny most are kept. */
 export function mergedStatements(stated: readonly StatedPreference[]): StatedPreference[] {
   if (stated.length < 2) return [...stated];
   const each = [...new Map(stated.map((one) => [JSON.stringify(one), one])).values()];
@@ -70,8 +70,8 @@ export function mergedStatements(stated: readonly StatedPreference[]): StatedPre
 }
 
 /**
- * Puts text on one line without user names and passwords in URLs; a long text is cut and states its length. Postgres'
- * text cannot hold NUL or half characters.
+ * Puts text on one line, without user names and passwords in URLs. A long text is cut and states its length. Postgres' text
+ * cannot contain NUL or half characters.
  */
 export function legible(text: string): string {
   const start = withoutUsers(text.slice(0, maxTextCharacters)).replace(/[\p{Cc}\s]+/gu, " ");

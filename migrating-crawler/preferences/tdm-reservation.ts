@@ -1,9 +1,9 @@
 /**
- * Reads the TDM Reservation Protocol (W3C community group, final report of 2 February 2024): whether text and data
- * mining rights are reserved, in `/.well-known/tdmrep.json` by path, in headers and in metas. 1 reserves them, 0 does
- * not, and any other value is ignored; a policy names whom to ask, which makes the use *licensed* instead of *denied*.
+ * Reads the TDM Reservation Protocol (W3C community group, final report of 2 February 2024): whether text and data mining
+ * rights are reserved, in `/.well-known/tdmrep.json` by path, in headers and in metas. 1 reserves them, 0 does not, and any
+ * other value is ignored. A policy names whom to ask, which makes the use *licensed* instead of *denied*.
  *
- * In the report the header overrides the file and the page overrides both (section "Processing priority"). Here any
+ * In the report, the header overrides the file and the page overrides both (section "Processing priority"). Here, any
  * reservation applies. The report does not cover search.
  */
 
@@ -12,10 +12,10 @@ import { jsonOf } from "../core/json.ts";
 import { type RobotsRule, robotsPath, robotsRule, ruleMatches } from "./robots-match.ts";
 import { boundedValues, statementsOf } from "./statements.ts";
 
-/** A longer file is not read, so everything is treated as reserved. */
+/** A longer file is not read, and everything is treated as reserved. */
 export const maxTdmFileBytes = 64 * 1024;
 
-/** Further rules are dropped; if one of them reserves, everything that no kept rule names is reserved. */
+/** Rules beyond this number are dropped. If one of them reserves, everything that no kept rule names is reserved. */
 const maxTdmRules = 500;
 
 const maxLocationCharacters = 2000;
@@ -27,7 +27,7 @@ export interface TdmRule {
   readonly policy: string;
 }
 
-/** Keeps the order; invalid rules are dropped. */
+/** Keeps the order. Invalid rules are dropped. */
 export function parseTdmFile(bytes: Buffer): TdmRule[] {
   if (bytes.length > maxTdmFileBytes) return [reservedAll];
   const listed = jsonOf(bytes.toString("utf8").replace(/^\ufeff/, ""));
@@ -63,7 +63,7 @@ export class TdmRules {
     });
   }
 
-  /** The first matching rule applies: the report puts the most specific one first. */
+  /** The first matching rule applies, because the report puts the most specific one first. */
   stated(pathAndQuery: string): StatedPreference[] {
     const path = robotsPath(pathAndQuery);
     const found = this.#compiled.find((one) => ruleMatches(one.path, path))?.rule;

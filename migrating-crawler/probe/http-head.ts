@@ -1,6 +1,6 @@
 /**
- * Times HTTP HEAD on one keep-alive connection, from writing the request to the first byte of the answer, several
- * times. It uses the socket directly to take precise timestamps, so it must validate the request itself.
+ * Times HTTP HEAD on one keep-alive connection, several times, from writing the request to the first byte of the answer. It
+ * uses the socket directly for precise timestamps, so it must validate the request itself.
  */
 import type net from "node:net";
 import { hostInUrl, isHostName } from "#core/ip/url-host";
@@ -17,25 +17,25 @@ interface HeadSettings {
   readonly tries: number;
   readonly sign?: SignRequest | undefined;
   readonly mayGoOn?: () => boolean;
-  /** How long an answer noticed now may have been waiting. */
+  /** How long an answer that is noticed now may have been waiting. */
   readonly lateMs: () => number;
 }
 
 export interface TimedTry {
   readonly rttMs: number;
-  /** The answer may have arrived this much earlier than noticed. */
+  /** How much earlier than noticed the answer may have arrived. */
   readonly lateMs: number;
 }
 
 interface HeadTimes {
   readonly tries: readonly TimedTry[];
-  /** Why HEAD does not work there, or null: the prober then falls back to TCP connect. */
+  /** Why HEAD does not work there, in which case the prober falls back to TCP connect. Null if it works. */
   readonly refused: string | null;
 }
 
 /**
- * Throws a Failure before writing anything when the request would be invalid. Stops early when the site closes the
- * connection, keeping the measurements. The caller closes the socket.
+ * Throws a Failure before writing anything if the request would be invalid. If the site closes the connection, stops early and
+ * keeps the measurements. The caller closes the socket.
  */
 export async function timeHeads(socket: net.Socket, settings: HeadSettings): Promise<HeadTimes> {
   const tries: TimedTry[] = [];
@@ -126,10 +126,10 @@ function judge(head: string, end: number, timed: TimedTry): HeadAnswer {
   return { ...timed, status: Number(status), keptOpen: isClean && !head.startsWith("HTTP/1.0") };
 }
 
-// Decides when enough tries were made. Noise only adds to a round trip, so the smallest is best; when a second one is
-// as close as clocks and paths allow, a third adds nothing. A quiet path takes two tries, a noisy one the maximum.
+// Decides when enough tries were made. Noise only adds to a round trip, so the smallest is the best. If a second one is as
+// close as clocks and paths allow, a third adds nothing. A quiet path takes two tries, a noisy one the maximum.
 
-/** Two tries that differ by at most the larger of these are equal. */
+/** Two tries are equal if they differ by at most the larger of these. */
 const sameWithinMs = 0.75;
 
 const sameWithinShare = 0.02;

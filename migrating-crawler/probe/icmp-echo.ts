@@ -1,13 +1,13 @@
 /**
- * Sends ICMP echoes with the system's `ping`, if available, because raw sockets need rights that a crawler should not
- * have. The options of `ping` differ, so the first variant that gets an answer from loopback is used.
+ * Sends ICMP echoes with the system's `ping`, if available, because raw sockets require rights that a crawler should not have.
+ * The options of `ping` differ, so the first variant that gets an answer from loopback is used.
  */
 import { execFile } from "node:child_process";
 import { timerMs } from "#core/timer-ms";
 
 const searchPath = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** Implemented by this process, or by the supervisor of a crawler that may start no process. */
+/** Implemented by this process, or by the supervisor of a crawler that may not start processes. */
 export interface Echoes {
   canPing(): Promise<boolean>;
   /** Resolves with the round-trip times in ms of the echoes that returned. */

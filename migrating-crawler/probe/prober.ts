@@ -1,19 +1,19 @@
 /**
- * Measures the round trip to an address by HTTP HEAD, TCP connect or ICMP echo: the smallest of several tries (as few
- * as agree) within a deadline. An unanswered HEAD falls back to connect, and the outcome names the method used. Through
- * a proxy, connect means the time of the proxy's answer, and ICMP is impossible. A DNS look-up counts towards the
- * deadline but not the measurement.
+ * Measures the round trip to an address by HTTP HEAD, TCP connect or ICMP echo: the smallest of several tries (as few as
+ * agree) within a deadline. An unanswered HEAD falls back to connect, and the outcome names the method used. Through a proxy,
+ * connect means the time of the proxy's answer, and ICMP is impossible. A DNS look-up counts towards the deadline but not
+ * towards the measurement.
  *
  * A busy machine notices answers late, so the outcome includes the maximum delay (`LoopTicks`).
  *
- * During a probe, `quiet()` briefly defers the crawler's long computations (extraction): an answer that waits for the
- * processor would measure us, not the network.
+ * During a probe, `quiet()` briefly defers the crawler's long computations (extraction), because an answer that waits for the
+ * processor would measure the crawler and not the network.
  *
- * A site gets one request at a time at its own pace, pages and probes together, so a probe waits for a turn. A HEAD
- * without a turn in time, or forbidden by robots.txt, becomes a TCP connect, which requests nothing.
+ * A site gets one request at a time at its own pace, pages and probes together, so a probe waits for a turn. A HEAD that gets
+ * no turn in time, or is forbidden by robots.txt, becomes a TCP connect, which requests nothing.
  *
- * Every measurement passes the gate (limits/probe-gate.ts), which delays it for at most half of its deadline, and only
- * goes to web ports: 80 and 443, those of leased URLs, and those that the partner allows by name (`allowRanges`).
+ * Every measurement passes the gate (limits/probe-gate.ts), which delays it for at most half of its deadline. It only goes to
+ * web ports: 80 and 443, those of leased URLs, and those that the partner allows by name (`allowRanges`).
  */
 import { hostInUrl } from "#core/ip/url-host";
 import { timerMs } from "#core/timer-ms";
@@ -30,17 +30,17 @@ import { type TimedTry, timeHeads, triesAgree } from "./http-head.ts";
 import { type Echoes, systemEchoes } from "./icmp-echo.ts";
 
 const mostQuietMs = 250;
-/** The gap between two connects to an address, so that they do not look like a scan. */
+/** Gap between two connects to an address, so that they do not look like a scan. */
 const betweenConnectsMs = 20;
 
-/** The size of an IPv4 echo request or answer of `ping`. */
+/** Size of an IPv4 echo request or answer of `ping`. */
 const echoBytes = 84;
 
 /** A TCP connection without data takes seven segments, which sockets do not count. */
 const connectBytes = 400;
-/** The part of a deadline for waiting; the measurement gets the rest. */
+/** The fraction of a deadline that may be spent waiting. The measurement gets the rest. */
 const waitPart = 1 / 2;
-/** The part of that wait for a host's turn; a connect, which needs none, gets the rest. */
+/** The fraction of that wait spent on a host's turn. A connect, which needs no turn, gets the rest. */
 const headWaitPart = 1 / 2;
 const webPorts: readonly number[] = [80, 443];
 
@@ -48,22 +48,22 @@ interface ProbeLimits {
   readonly gate: ProbeGate;
   /** Returns why nothing may be contacted now, or an empty string. */
   readonly silence: () => string;
-  /** Counts bytes that none of our sockets shows. */
+  /** Counts bytes that none of the crawler's sockets shows. */
   readonly addBytes: (bytes: number) => void;
   readonly isLeased: (host: string, port: number) => boolean;
   /**
-   * Takes a turn among the pages of the address and, if given, of the host. Resolves with its end, or null when there
-   * is none in time.
+   * Waits for a turn among the page requests to the address and, if given, to the host. Resolves with a function that ends the
+   * turn, or with null if there is none in time.
    */
   readonly turn: (
     target: { readonly host: string | null; readonly address: string },
     withinMs: number,
   ) => Promise<(() => void) | null>;
-  /** Returns false when the site's known robots.txt forbids `/`. */
+  /** Returns false if the site's known robots.txt forbids `/`. */
   readonly mayHead: (origin: string) => boolean;
 }
 
-/** Without a limiting host, only the gate's own bounds apply. */
+/** If no host sets limits, only the gate's own bounds apply. */
 const noLimits = (): ProbeLimits => ({
   gate: new ProbeGate({
     limits: () => ({ probesPerSecond: 50, concurrentHosts: 32 }),
@@ -95,7 +95,7 @@ export class Prober {
     readonly probeMethods: CrawlerConfig["probeMethods"];
     readonly userAgent: () => string;
     readonly sign?: SignRequest;
-    /** Defaults to the system's `ping`, started by this process. */
+    /** Default: the system's `ping`, started by this process. */
     readonly echoes?: Echoes | undefined;
     readonly limits?: ProbeLimits;
   }) {
@@ -107,7 +107,7 @@ export class Prober {
     this.#limits = settings.limits ?? noLimits();
   }
 
-  /** Tests whether ICMP works here. Call once before the first probe. */
+  /** Tests whether ICMP works here. Must be called once before the first probe. */
   async start(): Promise<void> {
     this.#mayPing =
       this.#allowed.has("icmp") && !this.#connector.throughProxy && (await this.#echoes.canPing());
@@ -124,7 +124,7 @@ export class Prober {
     return (["head", "connect", "icmp"] as const).filter((method) => usable.includes(method));
   }
 
-  /** Resolves when no probe is under way, after a quarter of a second at the latest. */
+  /** Resolves when no probe is in progress, after a quarter of a second at the latest. */
   async quiet(): Promise<void> {
     if (this.#running === 0) return;
     await new Promise<void>((resolve) => {
@@ -136,7 +136,7 @@ export class Prober {
     });
   }
 
-  /** Never throws. For a name it measures and reports the address that the name resolves to here. */
+  /** Never throws. For a name, measures and reports the address that the name resolves to here. */
   async probe(request: ProbeRequest): Promise<ProbeOutcome> {
     const mayBeginUntilMs = performance.now() + waitPart * request.deadlineMs;
     const deadlineAtMs = performance.now() + request.deadlineMs;
@@ -149,7 +149,7 @@ export class Prober {
     };
   }
 
-  /** Returns the address that a fetch of this host would use. A DNS query passes the gate like a probe. */
+  /** Returns the address that a fetch from this host would use. A DNS query passes the gate like a probe. */
   async #resolve({ host, method }: ProbeRequest, mayBeginUntilMs: number): Promise<string | ProbeOutcome> {
     const silence = this.#limits.silence();
     if (silence !== "") return heldBack(method, silence);
@@ -344,14 +344,14 @@ export class Prober {
 }
 
 interface ProbeTimes {
-  /** The probe must start before this time (`performance.now()`) or not at all. */
+  /** The probe starts before `mayBeginUntilMs` (`performance.now()`) or not at all. */
   readonly mayBeginUntilMs: number;
   readonly deadlineAtMs: number;
 }
 
 const leftUntil = (atMs: number) => Math.max(0, atMs - performance.now());
 
-/** The crawler's own limits are to blame, so nothing is known about the target and the round continues with others. */
+/** The crawler's own limits are the cause, so nothing is known about the target and the round continues with others. */
 function heldBack(method: ProbeMethod, reason: string): ProbeOutcome {
   return { type: "failed", code: "held-back", method, reason: `${heldBackWords}: ${reason}`.slice(0, 500) };
 }
@@ -389,7 +389,7 @@ function outcomeType(failure: Failure): FailedType {
 
 const tickMs = 5;
 
-/** Ticks while anybody measures. Between two ticks the loop has checked every socket. */
+/** Ticks while a measurement runs. Between two ticks, the loop has checked every socket. */
 class LoopTicks {
   #users = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -412,8 +412,8 @@ class LoopTicks {
   }
 
   /**
-   * An event handled now had not arrived at the loop's last check, before the second to last tick: after a stall,
-   * timers run before sockets.
+   * An event handled now had not arrived at the loop's last check, before the second to last tick, because timers run before
+   * sockets after a stall.
    */
   lateMs(): number {
     return Math.max(0, performance.now() - this.#beforeMs - 2 * tickMs);
@@ -433,7 +433,7 @@ const triesPerPeer = 5;
 /** Deadline of a probe of a peer. Probes of targets have the deadline that the coordinator states in each question. */
 const peerDeadlineMs = 5000;
 
-/** Keeps the order of the peers. A newer list aborts the older one's signal, which returns the results so far. */
+/** Keeps the order of the peers. A newer list aborts the signal of the older one, which returns the results so far. */
 export async function measurePeers(
   prober: Pick<Prober, "probe">,
   peers: readonly Peer[],

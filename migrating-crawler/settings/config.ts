@@ -1,7 +1,7 @@
 /**
- * The settings of one crawler: its coordinator, and the limits that its host sets and nobody else can raise. Values
- * come from the command or a settings file and are checked only here; setting-words.ts explains each. Unknown keys are
- * refused, and one error lists every fault.
+ * The settings of one crawler: its coordinator, and the limits that its host sets and nobody else can raise. Values come from
+ * the command or a settings file and are checked only here. setting-words.ts explains each. Unknown keys are refused, and one
+ * error lists every fault.
  */
 import { resolve } from "node:path";
 import { z } from "zod";
@@ -15,7 +15,7 @@ import { readMembership } from "../core/membership.ts";
 import { limitsSchema } from "./limits-config.ts";
 import { releasePolicy } from "./release-policy.ts";
 
-/** The default floor between two requests to one host; 1 s is the usual courtesy of search engines. */
+/** Default floor between two requests to one host. One second is the usual courtesy of search engines. */
 const defaultPolitenessFloorMs = 1000;
 
 /** The wait before the next request, as a multiple of the last answer time (Heritrix's default). */
@@ -50,7 +50,7 @@ const domain = z
   })
   .transform((text) => text.toLowerCase());
 
-/** The coordinator parses it in full, and refuses the crawler with the reason when it is invalid. */
+/** The coordinator parses it in full. If it is invalid, the coordinator refuses the crawler with the reason. */
 const domainSet = z
   .string()
   .trim()
@@ -67,17 +67,17 @@ const timeouts = z.strictObject({
   totalMs: z.int().min(10).max(900_000).default(60_000),
 });
 
-/** The partner's own copy of fetched pages: WARC/1.1 files with each record compressed separately. */
+/** The partner's own copy of fetched pages, as WARC/1.1 files with each record compressed separately. */
 const warc = z.strictObject({
   folder: z.string().min(1),
-  /** The size of all files together; beyond it, writing stops or the oldest file is removed. */
+  /** Maximum size of all files together. Writing then stops, or the oldest file is removed. */
   maxBytes: z
     .int()
     .min(mebibyte)
     .max(1e15)
     .default(10 * 1024 * mebibyte),
   whenFull: z.enum(["stop", "remove-oldest"]).default("stop"),
-  /** A file of this size is followed by the next; 1 GB is usual (WARC/1.1, annex C). */
+  /** A file of this size is followed by the next one. 1 GB is usual (WARC/1.1, annex C). */
   fileBytes: z.int().min(mebibyte).max(1e12).default(1_000_000_000),
 });
 
@@ -136,8 +136,8 @@ const configSchema = z.strictObject({
   responseTimeFactor: z.number().min(0).max(1000).default(defaultResponseTimeFactor),
   requestsPerAddress: z.int().min(1).max(64).default(1),
   /**
-   * An origin's tdmrep.json is fetched once a day when this many of its URLs are leased at once; 1 always, 0 never.
-   * With 10 it takes at most a tenth of a lease's requests.
+   * An origin's tdmrep.json is fetched once a day if this many of its URLs are leased at once. 1 fetches it always, 0 never.
+   * With 10, it takes at most a tenth of a lease's requests.
    */
   tdmFileFromUrls: z.int().min(0).max(1000).default(10),
   contact: partnerContact.nullable().default(null),
@@ -173,8 +173,8 @@ const connection = { coordinatorUrl: true, key: true, name: true, home: true } a
 const fetchingSchema = configSchema.omit(connection);
 
 /**
- * Settings for fetching single pages under a host's rules; the four of a connected crawler are ignored. Throws a
- * ConfigError that lists every fault.
+ * Returns settings for fetching single pages under a host's rules. The four settings of a connected crawler are ignored.
+ * Throws a ConfigError that lists every fault.
  */
 export function fetchingConfig(settings: Readonly<Record<string, unknown>>): FetchingConfig {
   const given = Object.entries(settings).filter(([name]) => !(name in connection));
@@ -186,8 +186,8 @@ export function fetchingConfig(settings: Readonly<Record<string, unknown>>): Fet
 }
 
 /**
- * Validates settings and fills in defaults; a membership in the home provides coordinator, name and key. Throws a
- * ConfigError that lists every fault.
+ * Validates settings and fills in defaults. A membership in the home provides coordinator, name and key. Throws a ConfigError
+ * that lists every fault.
  */
 export function crawlerConfig(given: unknown): CrawlerConfig {
   const { settings, faults } = joinedSettings(given);
@@ -228,7 +228,7 @@ export function parseProxy(text: string): ProxyAddress | null {
   };
 }
 
-// Parses special-purpose addresses that a partner allows: an address, a/prefix or first-last, with an optional port or
+// Parses the special-purpose addresses that a partner allows: an address, a/prefix or first-last, with an optional port or
 // port range: `10.1.0.0/16`, `127.0.0.1:8080`, `127.0.0.1:8000-8099`, `[fd00::/8]:443`.
 
 export interface Allowance {
@@ -258,12 +258,12 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-// A membership in the crawler's home provides coordinator, name and key, so the settings file holds no secret and
+// A membership in the crawler's home provides coordinator, name and key, so that the settings file contains no secret and
 // cannot contradict it.
 
 const fromMembership = ["coordinatorUrl", "name", "key"] as const;
 
-/** Returns the settings unchanged without a membership. A value that differs from the membership is a fault. */
+/** Returns the settings unchanged if there is no membership. A value that differs from the membership is a fault. */
 function joinedSettings(settings: unknown): { readonly settings: unknown; readonly faults: string[] } {
   const given = settings as Readonly<Record<string, unknown>> | null;
   if (typeof given !== "object" || given === null || typeof given.home !== "string") {
@@ -278,16 +278,16 @@ function joinedSettings(settings: unknown): { readonly settings: unknown; readon
   return { settings: { ...given, coordinatorUrl, name, key }, faults };
 }
 
-// Describes faults in settings: which setting, what it must be and what it is; for an unknown name, the probable
-// intended one.
+// Describes faults in settings: which setting, what it must be and what it is. For an unknown name, suggests the one that was
+// probably intended.
 
 type Issue = z.core.$ZodIssue;
 type Schema = z.core.$ZodType;
 
-/** Longer values are cut; secrets are never shown. */
+/** Longer values are cut. Secrets are never shown. */
 const mostShown = 60;
 
-/** Settings of earlier releases and their replacements. */
+/** Settings of earlier releases, and what replaces them. */
 const gone: Readonly<Record<string, string>> = {
   userAgent: "the coordinator states it; your own address goes into contact",
 };

@@ -1,20 +1,20 @@
 /**
- * The limits that a crawler's host sets in its settings file (`[limits]`). The coordinator learns some of them for
- * planning and can raise none. All can change while the crawler runs.
+ * The limits that a crawler's host sets in its settings file (`[limits]`). The coordinator learns some of them for planning
+ * and can raise none. All can change while the crawler runs.
  */
 import { z } from "zod";
 import { isTimeZone } from "../core/local-time.ts";
 
 const mebibyte = 1024 * 1024;
 
-/** One thread keeps extraction off the main one, whose timers measure; more only help when pages arrive faster. */
+/** One thread relieves the main one, whose timers measure. More threads only help if pages arrive faster than one can extract. */
 const defaultExtractionThreads = 1;
 
 const hoursOfDay = z.string().refine((text) => parseHours(text) !== null, {
   error: 'must be hours such as "22:00-06:00" or "00:00-06:00, 20:00-24:00", "always" or "never"',
 });
 
-/** Once one day is named, unnamed days have no hours. */
+/** If any day is named, days that are not named have no hours. */
 const day = hoursOfDay.default("never");
 const hours = z.strictObject({
   ...{ monday: day, tuesday: day, wednesday: day, thursday: day, friday: day, saturday: day, sunday: day },
@@ -34,9 +34,9 @@ export const limitsSchema = z.strictObject({
   bytesPerMonth: bytes(0).nullable().default(null),
   kilobytesPerSecond: z.number().min(1).max(10_000_000).nullable().default(null),
   /**
-   * Hosts that are crawled at a time, each with at most one request. A host that rests for over ten seconds, or that
-   * leaves a request unanswered for over a quarter second, takes no place; up to three times as many such hosts, and up
-   * to 128 silent ones, are open besides.
+   * Maximum number of hosts crawled at a time, each with at most one request. A host that rests for over ten seconds, or
+   * leaves a request unanswered for over a quarter second, occupies no slot. Up to three times as many such hosts, and up to
+   * 128 silent ones, are open besides.
    */
   concurrentHosts: z.int().min(1).max(10_000).default(32),
   probesPerSecond: z.int().min(0).max(10_000).default(50),
@@ -70,15 +70,15 @@ export type CrawlerLimits = Readonly<z.infer<typeof limitsSchema>>;
 export type IdleLimits = NonNullable<CrawlerLimits["onlyWhenIdle"]>;
 
 /**
- * Parses the daily hours in which the crawler may work: "22:00-06:00" ends on the next morning, commas separate spans,
- * and "always" and "never" are allowed. Pure functions.
+ * Parses the daily hours in which the crawler may work: "22:00-06:00" ends on the next morning, commas separate spans, and
+ * "always" and "never" are allowed. Pure functions.
  */
 
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
 
 export type Week = Readonly<Record<(typeof weekdays)[number], string>>;
 
-/** Minutes since midnight; an `untilMinute` above 1440 falls on the next day. */
+/** Minutes since midnight. If `untilMinute` exceeds 1440, the span ends on the next day. */
 interface HourSpan {
   readonly fromMinute: number;
   readonly untilMinute: number;
@@ -98,7 +98,7 @@ export function parseHours(text: string): readonly HourSpan[] | null {
   return spans.every((span) => span !== null) ? spans : null;
 }
 
-/** Checks this minute of this day (Sunday is 0), including the previous day's night. */
+/** Checks this minute of this day (Sunday is 0), including spans that began on the previous day. */
 export function isOpen(week: Week, day: number, minute: number): boolean {
   const today = spansOf(week, day);
   const yesterday = spansOf(week, (day + 6) % 7);

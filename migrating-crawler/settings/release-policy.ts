@@ -1,6 +1,6 @@
 /**
- * Reads a partner's policy for new releases, in `[releases]` of settings.toml, and applies it to an offer. The
- * coordinator cannot overrule it; only a revocation ends a release that a partner would keep.
+ * Reads a partner's policy for new releases, in `[releases]` of settings.toml, and applies it to an offer. The coordinator
+ * cannot overrule it. Only a revocation ends a release that a partner would keep.
  */
 import { z } from "zod";
 import { releaseVersion } from "#protocol/messages";
@@ -10,13 +10,13 @@ const versions = z.array(releaseVersion).max(100).default([]);
 
 export const releasePolicy = z.strictObject({
   /**
-   * follow   a release is taken when it is offered
-   * delay    it is taken `delayHours` after it was first offered here, if it is offered then still
+   * follow   a release is installed when it is offered
+   * delay    it is installed `delayHours` after it was first offered here, if it is still offered
    * pin      only the version `pin` runs
-   * ask      only versions that `accept` lists are taken
+   * ask      only versions that `accept` lists are installed
    */
   policy: z.enum(["follow", "delay", "pin", "ask"]).default("follow"),
-  /** After a day, problems of other crawlers have become known. */
+  /** By the default of a day, problems of other crawlers have become known. */
   delayHours: z
     .number()
     .min(0)
@@ -36,7 +36,7 @@ export interface Judged {
   readonly policy: ReleasePolicy;
   readonly now: Date;
   readonly firstOfferedAt: Date;
-  /** Without a running release there is nothing to stay with. */
+  /** False if no release is running, so that there is none to stay with. */
   readonly hasRelease: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The settings file as installed: every setting with its effect, unit and default, behind a `#`. A value is the
- * default, or an example where the default is unset, as the text says. A test compares it with the schema. A table with
- * a commented header turns a feature on when it is uncommented.
+ * The settings file as installed: every setting with its effect, unit and default, behind a `#`. A value is the default, or,
+ * where the text says so, an example because the default is unset. A test compares it with the schema. Uncommenting the header
+ * of a table turns its feature on.
  */
 export const settingsText = `# Settings of this Nearcrawl crawler. Nobody but you can change them: the coordinator can raise no limit.
 #
@@ -259,7 +259,7 @@ export const settingsText = `# Settings of this Nearcrawl crawler. Nobody but yo
 # longitude = 23.73
 `;
 
-/** The tables and settings of the text in order; the first table has no name. */
+/** The tables and settings of the text, in order. The first table has no name. */
 export const settingTables: readonly { readonly path: readonly string[]; readonly names: string[] }[] =
   settingsText.split("\n").reduce<{ path: readonly string[]; names: string[] }[]>(
     (tables, line) => {

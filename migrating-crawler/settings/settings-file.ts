@@ -1,6 +1,6 @@
 /**
- * Reads a crawler's settings file: TOML 1.0 (`settings.toml`, for people) or a JSON object (`.json`, for programs).
- * Every fault names the file and line.
+ * Reads a crawler's settings file: TOML 1.0 (`settings.toml`, for people) or a JSON object (`.json`, for programs). Every
+ * fault names the file and line.
  */
 
 import { type FSWatcher, readFileSync, statSync, watch } from "node:fs";
@@ -20,8 +20,8 @@ export function readSettingsFile(path: string): Record<string, unknown> {
 }
 
 /**
- * Validates a file's settings. `more` (home folder, command flags) overrides the file. Throws a ConfigError that lists
- * all faults with the file and, where known, the line.
+ * Validates a file's settings. `more` (home folder, command flags) overrides the file. Throws a ConfigError that lists all
+ * faults with the file and, where known, the line.
  */
 export function settingsFileConfig(path: string, more: Readonly<Record<string, unknown>>): CrawlerConfig {
   const settings = { ...readSettingsFile(path), ...more };
@@ -74,15 +74,15 @@ function placed(fault: string, path: string, text: string): string {
   return `${path}${line === null ? "" : `:${line}`}: ${fault}`;
 }
 
-/** Counts from 1; null unless exactly one line sets this name, because parsers do not report positions. */
+/** Counts from 1. Returns null unless exactly one line sets this name, because parsers do not report positions. */
 function lineOf(text: string, name: string): number | null {
   const gives = new RegExp(`(^|[{,.])\\s*["']?${name}["']?\\s*[=:]`);
   const lines = text.split("\n").flatMap((line, at) => (gives.test(line) ? [at + 1] : []));
   return name !== "" && lines.length === 1 ? lines[0]! : null;
 }
 
-// Watches the settings file while the crawler runs, by system notification and every few seconds. Changes are validated
-// as at the start; a faulty file changes nothing and is logged once with file and line.
+// Watches the settings file while the crawler runs, by system notification and every few seconds. Changes are validated as at
+// the start. A faulty file changes nothing and is logged once, with file and line.
 
 const lookEveryMs = 3000;
 /** Editors save a file in several steps. */
@@ -125,7 +125,7 @@ export function watchSettings(watched: {
   };
 }
 
-/** Watches the folder, because editors replace the file. Returns null where the system has no notification. */
+/** Watches the folder, because editors replace the file. Returns null if the system provides no notification. */
 function watcherOf(file: string, onEvent: () => void): FSWatcher | null {
   try {
     const watcher = watch(dirname(file), { persistent: false }, (_event, name) => {

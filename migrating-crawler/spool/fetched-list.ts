@@ -1,7 +1,7 @@
 /**
- * Records every request and measurement for partners who receive complaints: one JSON line each in `crawler/fetched/`.
- * Full files are compressed, and lines beyond the partner's age or size limit are removed, oldest first. Reading needs
- * no running crawler.
+ * Records every request and measurement for partners who receive complaints, one JSON line each in `crawler/fetched/`. Full
+ * files are compressed, and lines that exceed the partner's age or size limit are removed, oldest first. The list can be read
+ * while no crawler is running.
  */
 import {
   createReadStream,
@@ -29,7 +29,7 @@ const contact = z.object({
   url: z.string(),
   how: z.string(),
   status: z.number().nullable(),
-  /** The peer's address; null when none was reached or only a proxy knows it. */
+  /** The peer's address. Null if none was reached or only a proxy knows it. */
   address: z.string().nullable(),
   failure: z.string().optional(),
 });
@@ -41,7 +41,7 @@ const fileForm = /^fetched-(\d{15})\.jsonl(\.gz)?$/;
 const writeEveryMs = 250;
 const dayMs = 86_400_000;
 const mostPieceBytes = 8 * 1024 * 1024;
-/** The size of one file, as a share of the limit. */
+/** Size of one file, as a share of the limit. */
 const pieceShare = 1 / 8;
 const mostUrlCharacters = 2048;
 
@@ -57,7 +57,7 @@ export class FetchedList {
   #fileFromMs = 0;
   #hasWarned = false;
 
-  /** `wanted` is called repeatedly, because settings change. */
+  /** `wanted` is called repeatedly, because settings can change. */
   constructor(settings: {
     readonly kept: KeptSettings;
     readonly wanted: () => CrawlerConfig["fetched"];
@@ -110,7 +110,7 @@ export class FetchedList {
   /** A file that is not compressed in time stays as it is and remains readable. */
   #pack(file: string): void {
     gzip(readFileSync(file), (error, packed) => {
-      // The file may have been removed meanwhile.
+      // The file may have been removed in the meantime.
       if (error !== null || !existsSync(file)) return;
       try {
         writeFileSync(`${file}.gz.new`, packed, { mode: 0o600 });
@@ -128,7 +128,7 @@ export class FetchedList {
     const files = filesIn(this.#folder);
     let bytes = files.reduce((sum, { bytes }) => sum + bytes, 2 * roomBytes);
     files.forEach((file, at) => {
-      // A file ends where the next begins, and covers at most a day.
+      // A file ends where the next one begins, and covers at most a day.
       const endedMs = Math.min(files[at + 1]?.fromMs ?? Number.POSITIVE_INFINITY, file.fromMs + dayMs);
       if (bytes <= maxBytes && endedMs >= this.#now().getTime() - days * dayMs) return;
       rmSync(file.path, { force: true });
@@ -146,7 +146,7 @@ interface ListFile {
 function filesIn(folder: string): ListFile[] {
   if (!existsSync(folder)) return [];
   const files = new Map<string, ListFile>();
-  // When both exist, the compressed file replaces the left-over plain one.
+  // If both exist, the compressed file replaces the plain one that was left over.
   for (const name of readdirSync(folder).sort()) {
     const stem = fileForm.exec(name)?.[1];
     const path = join(folder, name);
@@ -189,7 +189,7 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   try {
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {
-    // It was compressed meanwhile: the copy has the same lines, and a repeated line is better than a missing one.
+    // The file was compressed in the meantime. The copy has the same lines, and repeating a line is better than omitting one.
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path.endsWith(".gz")) throw error;
     yield* linesOf(`${path}.gz`);
   }

@@ -11,7 +11,7 @@ interface SpoolFolder {
   readonly files: readonly string[];
 }
 
-/** Creates the folder if necessary. Throws UsageError when another process owns it or it is not writable. */
+/** Creates the folder if necessary. Throws UsageError if another process owns it or it is not writable. */
 export function openSpoolFolder(folder: string): SpoolFolder {
   try {
     mkdirSync(folder, { recursive: true });
@@ -31,7 +31,7 @@ export function leaveSpoolFolder(folder: string): void {
   try {
     unlinkSync(join(folder, "lock"));
   } catch {
-    // The lock names a process that will have ended, which is equivalent.
+    // The lock stays and names a process that will have ended, which is equivalent to no lock.
   }
 }
 
@@ -59,7 +59,7 @@ function readOrMakeId(file: string): string {
     const id = readFileSync(file, "utf8").trim();
     if (/^[0-9a-f-]{36}$/.test(id)) return id;
   } catch {
-    // The spool is new.
+    // There is no id yet, because the spool is new.
   }
   const id = randomUUID();
   writeFlushed(`${file}.new`, `${id}\n`);

@@ -1,13 +1,12 @@
 /**
- * Stores results on disk until the coordinator has committed them. Append-only segment files `results-<first
- * sequence>.log`; sequences increase by one for the life of the spool, which its UUID names. Acknowledged files are
- * removed from the front.
+ * Stores results on disk until the coordinator has committed them, in append-only segment files `results-<first
+ * sequence>.log`. Sequences increase by one for the life of the spool, which its UUID names. Acknowledged files are removed
+ * from the front.
  *
- * Durability: the kernel has a record before `append` returns, so it survives a kill; `fdatasync` follows within a
- * second, so a power cut may lose the last second. Lost results are fetched again when their lease expires. Under
- * Node's permission model, which denies fdatasync, the supervisor flushes instead. A disk that refuses writes (full,
- * read-only) means a spool without room: it reports why and tries again later, and the rest of the crawler is
- * unaffected.
+ * Durability: the kernel has a record before `append` returns, so the record survives a kill. `fdatasync` follows within a
+ * second, so a power cut may lose the last second. Lost results are fetched again when their lease expires. Under Node's
+ * permission model, which denies fdatasync, the supervisor flushes instead. A disk that refuses writes (full, read-only) makes
+ * the spool appear full: it reports why and tries again later, and the rest of the crawler is unaffected.
  */
 
 import {
@@ -34,7 +33,7 @@ export interface SpooledResult extends KeptResult {
 interface Segment {
   readonly file: string;
   readonly descriptor: number;
-  /** The first sequence, and the offset of each record; the last one ends at `bytes`. */
+  /** The first sequence, and the offset of each record. The last record ends at `bytes`. */
   readonly first: number;
   readonly offsets: number[];
   bytes: number;
@@ -42,14 +41,14 @@ interface Segment {
 
 const segmentBytes = 8 * 1024 * 1024;
 const syncEveryMs = 1000;
-/** Recent records stay in memory, because they are usually shipped at once. */
+/** Recent records stay in memory, because they are usually sent at once. */
 const recentRecords = 64;
-/** A disk that refused a write is tried again after this. */
+/** After a disk refused a write, it is tried again after this time. */
 const retryMs = 10_000;
 
 export class Spool {
   readonly id: string;
-  /** Bytes removed at opening, after a crash. */
+  /** Bytes that were removed at opening, after a crash. */
   readonly lostBytes: number;
   readonly leases: Map<string, number> = new Map();
   readonly #folder: string;
@@ -62,7 +61,7 @@ export class Spool {
   #closed = false;
   #fault: { readonly words: string; readonly atMs: number } | null = null;
 
-  /** Creates the spool if necessary. Throws UsageError when another process owns it or it is not writable. */
+  /** Creates the spool if necessary. Throws UsageError if another process owns it or it is not writable. */
   constructor(settings: { readonly home: string; readonly maxBytes: number | (() => number) }) {
     this.#folder = join(settings.home, "spool");
     const { maxBytes } = settings;
@@ -93,9 +92,7 @@ export class Spool {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
-  /**
-   * Returns false when nine tenths of the limit are used or the disk refuses writes, so no more work should be taken.
-   */
+  /** Returns false if nine tenths of the limit are used or the disk refuses writes, so that no more work should be accepted. */
   hasRoom(): boolean {
     return this.bytes < 0.9 * this.#maxBytes() && !this.#isResting();
   }
@@ -111,7 +108,7 @@ export class Spool {
     return `the spool is full: ${this.waiting} results wait for the coordinator (${mebibytes} MiB are allowed)`;
   }
 
-  /** Returns the sequence number, or null when the spool is full or the disk refuses the write. */
+  /** Returns the sequence number, or null if the spool is full or the disk refuses the write. */
   append(leaseId: string, packed: PackedMessage): number | null {
     // The folder may belong to another process by now.
     if (this.#closed) return null;
@@ -136,8 +133,8 @@ export class Spool {
   }
 
   /**
-   * Everything up to this sequence is stored elsewhere. If the coordinator knows more than we do (a power cut lost the
-   * tail), numbering continues after that, or new results would count as old ones.
+   * Everything up to this sequence is stored by the coordinator. If the coordinator knows more than this spool (a power cut
+   * lost the tail), numbering continues after that, because new results would otherwise count as old ones.
    */
   acknowledge(sequence: number): void {
     if (sequence <= this.#acknowledged) return;
@@ -150,7 +147,7 @@ export class Spool {
     this.#try(() => this.#dropAcknowledged());
   }
 
-  /** Removes acknowledged results from the disk at once, and waiting ones with their acknowledgement. */
+  /** Removes acknowledged results from the disk at once, and waiting ones when they are acknowledged. */
   erase(): void {
     this.#try(() => {
       if (!this.#closed && (this.#segments.at(-1)?.offsets.length ?? 0) > 0) this.#addSegment();
@@ -195,7 +192,7 @@ export class Spool {
     });
   }
 
-  /** The segment for the next record; its name preserves the numbering when all others are removed. */
+  /** The segment for the next record. Its name preserves the numbering if all others are removed. */
   #writable(): Segment {
     const last = this.#segments.at(-1);
     const follows = last && last.first + last.offsets.length === this.#nextSequence;
@@ -238,7 +235,7 @@ export class Spool {
     }, syncEveryMs).unref();
   }
 
-  /** A segment dropped meanwhile is closed, and its results are stored elsewhere. */
+  /** A segment that was dropped in the meantime is closed, and its results are stored elsewhere. */
   #noteSync(error: NodeJS.ErrnoException | null): void {
     if (error !== null && error.code !== "EBADF") this.#note(error);
   }
@@ -279,16 +276,16 @@ function isReadWhole(segment: Segment, into: Buffer, offset: number): boolean {
   }
 }
 
-// Reads and writes one spool file: records of `length u32 | crc32 u32 | sequence u64 | payload`, little-endian, with
-// the checksum over sequence and payload. Reading ends at the first incomplete record, where a kill or power cut
-// interrupted writing; nothing after it was reported as kept.
+// Reads and writes one spool file: records of `length u32 | crc32 u32 | sequence u64 | payload`, little-endian, with the
+// checksum over sequence and payload. Reading ends at the first incomplete record, where a kill or power cut interrupted
+// writing. Nothing after it was reported as stored.
 
 const headerBytes = 16;
 
-/** A record is one result, and the largest page's message has about 3 MB. */
+/** A record is one result, and the message of the largest page has about 3 MB. */
 const maxRecordBytes = 8 * 1024 * 1024;
 
-/** The complete records: sequences increase by one from `first`, and the last record ends with the file. */
+/** The complete records. Sequences increase by one from `first`, and the last record ends with the file. */
 interface RecoveredSegment {
   readonly first: number;
   readonly offsets: number[];
@@ -316,7 +313,7 @@ function unframe(framed: Buffer, sequence: number): Buffer | null {
   return record.subarray(headerBytes);
 }
 
-/** Truncates the file after its complete records; it has at most a segment plus one record. */
+/** Truncates the file after its complete records. The file has at most a segment plus one record. */
 function recoverSegment(file: string): RecoveredSegment {
   const bytes = readFileSync(file);
   const offsets: number[] = [];
@@ -336,7 +333,7 @@ function recoverSegment(file: string): RecoveredSegment {
   return { first, offsets, bytes: offset, lostBytes: bytes.length - offset, leases };
 }
 
-// Encodes a result packed as it will be shipped, so that packing happens once.
+// Encodes a result in the form in which it will be sent, so that it is packed only once.
 //
 // form u8 = 2 | lease u64 | length of the numbers u32 | links + 1, or 0 for none, u32 | numbers | lines, UTF-8
 

@@ -1,6 +1,7 @@
 /**
- * HTTP on HOME/control.sock (a Unix socket, mode 0600): the crawler's own user and root can look and steer, nobody
- * else, and nothing over a network. A socket that was left behind is replaced only when nobody answers on it.
+ * Serves HTTP on HOME/control.sock (a Unix socket, mode 0600). The crawler's own user and root can view and control the
+ * crawler, nobody else can, and nothing goes over a network. A socket that was left behind is replaced only if nobody answers
+ * on it.
  *
  *   GET  /status.json   the report            GET /status.txt   the same for a terminal
  *   POST /pause?reason= · /resume · /drain?reason=
@@ -24,7 +25,7 @@ import { statusText } from "./status-text.ts";
 
 export interface Steered {
   report(): StatusReport;
-  /** Throw the system's error when the change cannot be saved. */
+  /** These methods throw the system's error if the change cannot be saved. */
   pause(reason: string): void;
   resume(): void;
   drain(reason: string): void;
@@ -34,7 +35,7 @@ interface ControlSettings {
   readonly home: string;
   readonly crawler: Steered;
   readonly log: CrawlerLog;
-  /** The local page's URL with its key, for whoever may read the socket; null when there is none. */
+  /** The local page's URL with its key, for whoever may read the socket. Null if there is no page. */
   readonly pageUrl?: () => string | null;
 }
 
@@ -85,8 +86,8 @@ const serverBounds = {
 } as const;
 
 /**
- * Makes a server on which a failing request only fails itself: an exception becomes a 500. Node answers invalid HTTP
- * (400) and closes upgrades and tunnels, for which nobody listens.
+ * Makes a server on which a failing request affects only itself: an exception becomes a 500. Node answers invalid HTTP (400)
+ * and closes upgrades and tunnels, for which there is no listener.
  */
 export function guardedServer(settings: {
   readonly mostConnections: number;
@@ -112,8 +113,8 @@ export function guardedServer(settings: {
 }
 
 /**
- * Compares paths as text, because a request target need not be a URL (`//`, `*`, `http://x:99999/`) and `new URL`
- * throws for some.
+ * Compares paths as text, because a request target need not be a URL (`//`, `*`, `http://x:99999/`) and `new URL` throws for
+ * some of them.
  */
 export function targetOf({ url = "" }: IncomingMessage): {
   readonly path: string;
@@ -162,7 +163,7 @@ export function reply(response: ServerResponse, status: number, text: string): v
   response.end(`${text}\n`);
 }
 
-/** `listen` creates the socket with its final permissions, so nobody else can connect even briefly. */
+/** `listen` creates the socket with its final permissions, so that nobody else can connect even briefly. */
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject).once("listening", () => {
@@ -192,15 +193,14 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-// Resolves the path of HOME/control.sock: socket paths may have 103 bytes (sun_path of macOS; Linux has 107). For
-// deeper folders Linux goes through an open descriptor, /proc/self/fd/N; other systems cannot, and the caller reports
-// it.
+// Resolves the path of HOME/control.sock. Socket paths may have 103 bytes (sun_path of macOS, while Linux has 107). For deeper
+// folders, Linux can go through an open descriptor, /proc/self/fd/N. Other systems cannot, and the caller reports it.
 
 const mostPathBytes = 103;
 const fileName = "control.sock";
 
 interface ControlPath {
-  /** The path to use until `close`; null when it is too long for this system. */
+  /** The path to use until `close`. Null if it is too long for this system. */
   readonly path: string | null;
   close(): void;
 }
@@ -230,7 +230,7 @@ export interface Asked {
   readonly path: string;
 }
 
-/** Returns null when nobody listens, so no crawler runs. Throws a ControlError. */
+/** Returns null if nobody listens, so no crawler is running. Throws a ControlError. */
 export async function askCrawler(home: string, { method, path }: Asked): Promise<string | null> {
   const control = openPathOrNull(home);
   if (control === null || control.path === null) return null;

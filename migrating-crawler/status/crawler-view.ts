@@ -1,4 +1,4 @@
-/** Presents a running crawler to its host, administrator and coordinator. Reads only. */
+/** Presents a running crawler to its host, administrator and coordinator. It changes nothing. */
 import { contactPageOf } from "#protocol/user-agent";
 import type { TaskLoop } from "../crawl/task-loop.ts";
 import type { AskedPace, Governor } from "../limits/governor.ts";

@@ -1,6 +1,6 @@
 /**
- * Drains at the host's request: the crawler takes nothing new, finishes what is open, ships all results and then leaves
- * permanently, so that others get its subnets. The state is on disk, so a restarted crawler continues to drain. `resume`
+ * Drains at the host's request: the crawler accepts nothing new, finishes what is open, sends all results and then leaves
+ * permanently, so that others get its subnets. The state is on disk, so that a restarted crawler continues to drain. `resume`
  * ends it.
  *
  *   off → (asked) draining → (nothing open, nothing waits) left
@@ -59,7 +59,7 @@ export class Drain {
 
 // Makes a drained crawler leave for good by the usual means, SIGUSR2.
 
-/** Signals the supervisor, or else this process. A supervised crawler without its supervisor ends anyway. */
+/** Signals the supervisor, or else this process. A supervised crawler that has lost its supervisor ends anyway. */
 export function askToLeave(isSupervised: boolean): void {
   if (!isSupervised) process.kill(process.pid, "SIGUSR2");
   else if (process.connected) process.kill(process.ppid, "SIGUSR2");

@@ -1,4 +1,4 @@
-/** Opens the control socket and, if wanted, the local page of a running crawler. */
+/** Opens the control socket of a running crawler and, if wanted, its local page. */
 
 import { randomBytes } from "node:crypto";
 import type { Worker } from "node:worker_threads";
@@ -27,19 +27,19 @@ export async function openStatus(of: {
   };
 }
 
-// Serves the local page from its own thread. Anyone who can reach loopback can send requests, including any web page in
-// the administrator's browser, and none of that may cost the crawl more than a report a second. An uncaught error or
-// endless loop only affects that thread, which is restarted. Memory is shared (V8 ends the whole process when a
-// thread's heap is full), so requests, reports and connections are limited. A separate process would isolate it, but
-// Node's permission model forbids starting one.
+// Serves the local page from its own thread. Anyone who can reach loopback can send requests, including any web page in the
+// administrator's browser, and this must not cost the crawl more than one report a second. An uncaught error or endless loop
+// affects only that thread, which is restarted. Memory is shared (V8 ends the whole process when a thread's heap is full), so
+// requests, reports and connections are limited. A separate process would isolate the page better, but Node's permission model
+// forbids starting one.
 
 interface PageSettings {
   readonly port: number;
   readonly report: () => StatusReport;
-  /** What the page can pause and resume; without it the page is read-only. */
+  /** What the page can pause and resume. If absent, the page is read-only. */
   readonly steered?: Pick<Steered, PageDeed>;
   readonly log: CrawlerLog;
-  /** A port in use (perhaps by the previous process) is tried again after this. */
+  /** A port that is in use (perhaps by the previous process) is tried again after this time. */
   readonly retryMs?: number;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Serves the local page on loopback in a thread (open-status.ts explains why). Anyone logged in on the machine may
- * look; pausing and resuming needs the key in the link from the control socket, which only the folder's owner can read.
+ * Serves the local page on loopback in a thread (open-status.ts explains why). Anyone logged in on the machine may view it.
+ * Pausing and resuming require the key in the link from the control socket, which only the folder's owner can read.
  *
- * A web page in the administrator's browser can read and do nothing here: names that resolve to 127.0.0.1 (DNS
- * rebinding) fail the Host check, which comes first; requests marked as cross-site (Sec-Fetch-Site, Origin) are
- * refused; and no other origin may use an answer.
+ * A web page in the administrator's browser can neither read nor do anything here. Names that resolve to 127.0.0.1 (DNS
+ * rebinding) fail the Host check, which comes first. Requests marked as cross-site (Sec-Fetch-Site, Origin) are refused. No
+ * other origin may use an answer.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -16,7 +16,7 @@ import type { StatusReport } from "./status-report.ts";
 
 export interface PageThreadData {
   readonly port: number;
-  /** Needed to pause and resume; null makes the page read-only. */
+  /** The key that pausing and resuming require. Null makes the page read-only. */
   readonly key: string | null;
   readonly retryMs: number;
 }
@@ -28,14 +28,14 @@ export type FromPageThread =
   | { readonly type: "listening"; readonly port: number }
   | { readonly type: "problem"; readonly words: string; readonly reason: string };
 
-/** Answers follow the order of the messages. `fault` is an error message; `report` is JSON if requested. */
+/** Answers follow the order of the messages. `fault` is an error message, and `report` is JSON if it was requested. */
 export interface ToPageThread {
   readonly fault: string | null;
   readonly report: string;
 }
 
 const loopback = "127.0.0.1";
-/** A port in use for this many tries belongs to another crawler, so the next port is tried. */
+/** If a port is in use for this many tries, it belongs to another crawler, and the next port is tried. */
 const triesPerPort = 2;
 const mostPorts = 20;
 const mostConnections = 32;
@@ -48,7 +48,7 @@ const headers = {
   "content-security-policy": pagePolicy(false),
   "cross-origin-resource-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
-  // With no-referrer, browsers would send our own form with `Origin: null`.
+  // With no-referrer, browsers would send this page's own form with `Origin: null`.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
@@ -149,7 +149,7 @@ const deeds: ReadonlyMap<string, PageDeed> = new Map([
   ["/resume", "resume"],
 ]);
 
-/** Requires one Host header with the port, which browsers omit for 80. */
+/** Requires exactly one Host header, with the port, which browsers omit for 80. */
 function isOurs({ headersDistinct }: IncomingMessage, port: number | null): boolean {
   const [host, ...more] = headersDistinct.host ?? [];
   const names = [loopback, "localhost"];

@@ -1,6 +1,6 @@
 /**
- * Keeps what an administrator may ask for after a restart, in HOME/status.json: recent errors, today's counts, how
- * earlier processes ended. Pure except for reading; status-record.ts writes it.
+ * Keeps what an administrator may ask for after a restart, in HOME/status.json: recent errors, today's counts, and how earlier
+ * processes ended. Everything except the reading is pure. status-record.ts writes the file.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -13,7 +13,7 @@ const mostErrors = 100;
 const mostEnds = 10;
 const mostDays = 60;
 
-/** The protocol's limit, with part of a failure's message. */
+/** The protocol's limit, within which part of a failure's message fits. */
 const mostErrorWords = 300;
 
 const count = z.int().min(0);
@@ -37,13 +37,13 @@ export type UrlCounts = Readonly<z.infer<typeof urlCounts>>;
 const counted = Object.keys(urlCounts.shape) as readonly (keyof UrlCounts)[];
 export const noUrls = Object.fromEntries(counted.map((name) => [name, 0])) as UrlCounts;
 
-/** Who is to blame for a failure: the site, the network, this machine with its limits, or our software. */
+/** Who is to blame for a failure: the site, the network, this machine with its limits, or this software. */
 export type Blame = (typeof blames)[number];
 
 const errorReport = z.object({
   at: z.iso.datetime(),
   blame: z.enum(blames),
-  /** The site's host, or the coordinator's. */
+  /** The host of the site, or of the coordinator. */
   host: z.string().max(253),
   code: z.string().max(60),
   words: z.string().max(mostErrorWords),
@@ -51,7 +51,7 @@ const errorReport = z.object({
 
 export type ErrorReport = Readonly<z.infer<typeof errorReport>>;
 
-/** `day` looks like `2026-11-22`; `pages` were fetched or found unchanged. */
+/** `day` looks like `2026-11-22`. `pages` were fetched or found unchanged. */
 const dayCounted = z.object({ day: z.string().max(10), urls: count, pages: count });
 
 type DayCounts = Readonly<z.infer<typeof dayCounted>>;
@@ -59,7 +59,7 @@ type DayCounts = Readonly<z.infer<typeof dayCounted>>;
 export interface Contribution {
   /** Complete days in the host's time zone, latest first, at most 60, without today. */
   readonly days: readonly DayCounts[];
-  /** Since joining, or since counting began, including today. */
+  /** Totals since joining, or since counting began, including today. */
   readonly total: Omit<DayCounts, "day">;
 }
 
@@ -95,7 +95,7 @@ export function readStory(home: string): Story {
   return jsonIn(join(home, storyFile.name), storyFile.maxBytes, story) ?? emptyStory;
 }
 
-/** Starts new counts each day; a day with requests is kept. */
+/** Starts new counts each day. A day with requests is kept. */
 export function onDay(story: Story, day: string): Story {
   if (story.day === day) return story;
   const fresh = { ...story, day, urls: noUrls, blames: noBlames };
@@ -127,7 +127,7 @@ export function withError(story: Story, error: ErrorReport): Story {
   return { ...story, errors, blames: { ...story.blames, [error.blame]: story.blames[error.blame] + 1 } };
 }
 
-/** Every process reports an end until the coordinator knows of it, so the same end counts once. */
+/** Each new process reports the last end again until the coordinator has heard of it. Duplicates (same `at`) are ignored. */
 export function withEnd(story: Story, end: Story["lastEnds"][number]): Story {
   if (story.lastEnds.some(({ at }) => at === end.at)) return story;
   return { ...story, lastEnds: [end, ...story.lastEnds].slice(0, mostEnds) };

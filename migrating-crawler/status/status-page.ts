@@ -1,7 +1,4 @@
-/**
- * Renders the report as a page for a local browser: plain sentences, bars, no script, no external content. Pure
- * functions.
- */
+/** Renders the report as a page for a local browser: plain sentences, bars, no script, no external content. Pure functions. */
 import { createHash } from "node:crypto";
 import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 import { minuteOf, plural, type StatusReport } from "./status-report.ts";
@@ -18,12 +15,12 @@ import {
   workFacts,
 } from "./status-text.ts";
 
-/** The page reloads itself, but readers may hold it (WCAG 2.2, 2.2.1). */
+/** The page reloads itself, but readers can stop that (WCAG 2.2, 2.2.1). */
 export const refreshSeconds = 5;
 
 const mostErrors = 20;
 
-/** The style sheet: one column on a telephone, two where there is room; the dark scheme is a second set of colours. */
+/** The style sheet: one column on a telephone, two on wider screens. The dark scheme is a second set of colours. */
 const style = html`
 :root{color-scheme:light dark;--ground:#f6f7f6;--card:#fff;--ink:#17201f;--soft:#5a6866;--line:#dfe4e2;--accent:#0b6b66;
 --track:#e6ecea;--warm:#a64b07;--warm-soft:#fdf0dc;--good:#1b7f4b;--bad:#b3261e;--other:#8aa09d}
@@ -81,7 +78,7 @@ a{color:var(--accent)}
 @media (max-width:480px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:10px}}
 `;
 
-/** Only the page's own style sheet may load, nothing may run or frame it, and forms only exist with the buttons. */
+/** Only the page's own style sheet may load, nothing may run or frame the page, and forms are allowed only with the buttons. */
 export function pagePolicy(hasButtons: boolean): string {
   const digest = createHash("sha256").update(style.markup).digest("base64");
   const action = hasButtons ? "'self'" : "'none'";
@@ -146,7 +143,7 @@ function row([label, words]: Fact): Html | null {
   return html`<dt>${label[0]!.toUpperCase() + label.slice(1)}</dt><dd>${shown}</dd>`;
 }
 
-/** The coordinator provides the URL, so it is checked. */
+/** The URL is checked, because it comes from the coordinator. */
 function link(url: string): Html | string {
   const href = safeHref(url);
   return href === null ? url : html`<a href="${href}" rel="noreferrer">${url}</a>`;

@@ -36,10 +36,10 @@ export class StatusRecord {
   readonly startedAt: Date;
   welcome: CoordinatorWelcome | null = null;
   connectedSince: Date | null = null;
-  /** Since when there is no link (the start, or the end of the last session); null when there is one. */
+  /** When the link was lost, or when the crawler started if there was none yet. Null if there is a link. */
   notConnectedSince: Date | null;
   downReason = "not connected to the coordinator yet";
-  /** The coordinator's explanation when it accepts no results for a while. */
+  /** The coordinator's explanation while it accepts no results. */
   paceReason = "";
   probes: ProbeCounts = { asked: 0, measured: 0, notAllowed: 0, unanswered: 0 };
   readonly #settings: RecordSettings;

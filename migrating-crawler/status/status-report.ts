@@ -1,8 +1,8 @@
 /**
- * The report that administrators get: one shape for the command, its `--json`, the local page and the control socket.
- * Every list and text is limited. Times are ISO 8601 in UTC, sizes are bytes.
+ * The report for administrators, in one shape for the command, its `--json`, the local page and the control socket. Every list
+ * and text is limited. Times are ISO 8601 in UTC, sizes are bytes.
  *
- * `statusVersion` increases when a field is removed or changes its meaning; new fields come without notice.
+ * `statusVersion` increases when a field is removed or changes its meaning. New fields may appear at any time.
  */
 
 import { join } from "node:path";
@@ -27,37 +27,37 @@ export interface StatusReport {
   /**
    * crawling       it has sites open
    * waiting        it is connected and has nothing open, because there is no work or a limit holds it back
-   * not-connected  it tries to reach its coordinator; its leases continue for a while
-   * paused         an administrator paused it; it contacts only its coordinator
+   * not-connected  it tries to reach its coordinator, and its leases continue for a while
+   * paused         an administrator paused it, and it contacts only its coordinator
    * draining       it finishes its work, and leaves permanently
-   * not-running    no crawler runs in this folder; the rest comes from its files
+   * not-running    no crawler runs in this folder, and the rest comes from its files
    */
   readonly state: "crawling" | "waiting" | "not-connected" | "paused" | "draining" | "not-running";
   readonly words: string;
   readonly crawler: {
     readonly name: string | null;
-    /** The id at the coordinator; null before the first welcome. */
+    /** The id at the coordinator. Null before the first welcome. */
     readonly id: number | null;
     readonly home: string;
     readonly processId: number | null;
     readonly startedAt: string | null;
-    /** A prefix of the Ed25519 key to compare with what the operator reads out; null without a key. */
+    /** A prefix of the Ed25519 key, to compare with what the operator reads out. Null if there is no key. */
     readonly fingerprint: string | null;
     readonly publicAddress: string | null;
   };
   readonly coordinator: {
     readonly url: string | null;
-    /** The page that says who crawls, why, and whom to ask; null when unknown. */
+    /** The page that says who crawls, why, and whom to ask. Null if unknown. */
     readonly contactPage: string | null;
     readonly userAgent: string | null;
     readonly connectedSince: string | null;
-    /** Null when there is a link or no crawler runs. */
+    /** Null if there is a link or no crawler is running. */
     readonly notConnectedSince: string | null;
     readonly notConnectedBecause: string;
   };
   readonly pause: SinceAndWhy | null;
   readonly drain: SinceAndWhy | null;
-  /** The local page with its key; null when there is none. Absent on the page itself. */
+  /** The local page with its key. Null if there is none, and absent on the page itself. */
   readonly pageUrl?: string | null;
   readonly contribution: Contribution;
   /** Sentences about what blocks the crawler, most important first, at most 20. */
@@ -69,22 +69,22 @@ export interface StatusReport {
     readonly openHosts: number;
     /** Open hosts that rest for their pace or Crawl-delay, or are silent. */
     readonly hostsWaiting: number;
-    /** Open hosts that are asked more slowly than the settings allow, and why; at most 10. */
+    /** At most 10 open hosts that are asked more slowly than the settings allow, with the reason. */
     readonly slowHosts: readonly { readonly host: string; readonly words: string }[];
-    /** What the coordinator asks for within this host's limits; null when nothing in this session. */
+    /** What the coordinator asks for within this host's limits. Null if it has asked for nothing in this session. */
     readonly pace: PaceReport | null;
     readonly lastMinute: UrlCounts;
     readonly today: UrlCounts;
     readonly probes: ProbeCounts;
   } | null;
-  /** Since the start; null when no crawler runs. */
+  /** Counts since the start. Null if no crawler is running. */
   readonly shipping: {
     readonly pages: number;
-    /** Bodies as transferred and as decoded, and everything sent to the coordinator. */
+    /** Bytes of the bodies as transferred and as decoded, and of everything sent to the coordinator. */
     readonly fetchedBytes: number;
     readonly bodyBytes: number;
     readonly shippedBytes: number;
-    /** `bodyBytes / shippedBytes`, or null before anything was shipped. */
+    /** `bodyBytes / shippedBytes`, or null before anything was sent. */
     readonly timesSmaller: number | null;
     readonly waitingResults: number;
     readonly spoolBytes: number;
@@ -100,12 +100,12 @@ export interface StatusReport {
     readonly release: string | null;
     readonly dock: string | null;
     readonly node: string | null;
-    /** The protocol version in use; null before a connection. */
+    /** The protocol version in use. Null before a connection. */
     readonly protocol: number | null;
   };
-  /** Null when no supervisor has run here. */
+  /** Null if no supervisor has run here. */
   readonly releases: ReleasesReport | null;
-  /** Unrequested ends of processes, latest first; at most 10. */
+  /** Ends of processes that nobody requested, latest first, at most 10. */
   readonly lastEnds: readonly { readonly at: string; readonly reason: string }[];
 }
 
@@ -122,22 +122,22 @@ export interface ProbeCounts {
 
 interface ReleasesReport {
   readonly current: string | null;
-  /** The release is new and is rolled back if it fails. */
+  /** True if the release is new and will be rolled back if it fails. */
   readonly isWatched: boolean;
   readonly previous: string | null;
-  /** Since when the coordinator offers it without being taken. */
+  /** Since when the coordinator has offered it without its being installed. */
   readonly offeredSince: string | null;
-  /** Since when and why no release is taken, or null. */
+  /** Since when no release has been installed, and why. Null if there is no obstacle. */
   readonly takesNothing: { readonly since: string; readonly reason: string } | null;
-  /** The host's policy as text; null when the settings are unreadable. */
+  /** The host's policy as text. Null if the settings are unreadable. */
   readonly policy: string | null;
-  /** Releases that were not taken, with the reason, latest first; at most 20. */
+  /** Releases that were not installed, with the reason, latest first, at most 20. */
   readonly notTaken: readonly {
     readonly version: string;
     readonly state: "refused" | "pinned" | "delayed";
     readonly reason: string;
   }[];
-  /** Releases that were rolled back, latest first; at most 20. */
+  /** Releases that were rolled back, latest first, at most 20. */
   readonly returned: readonly { readonly version: string; readonly at: string; readonly reason: string }[];
 }
 
@@ -147,7 +147,7 @@ export function limitReport({ resetsAt, ...usage }: LimitUsage): LimitReport {
   return { ...usage, resetsAt: resetsAt?.toISOString() ?? null };
 }
 
-/** `publicKey` is raw Ed25519 in base64url, or null without one. */
+/** `publicKey` is raw Ed25519 in base64url. Null if there is no key. */
 export const fingerprintOf = (publicKey: string | null) => publicKey?.slice(0, fingerprintLength) ?? null;
 
 export function stateWords(
@@ -184,12 +184,12 @@ function leftWords({ work, shipping, coordinator }: Parameters<typeof stateWords
 const because = (reason: string | undefined) => (reason ? `: ${reason}` : "");
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-// Reads from HOME/releases which releases run here or not, without changing anything.
+// Reads from HOME/releases which releases run here and which do not, without changing anything.
 
 const maxFileBytes = 1024 * 1024;
 const mostListed = 20;
 
-/** Returns null when no supervisor ran here or its file is unreadable. `policy` is the host's, as text. */
+/** Returns null if no supervisor has run here or its file is unreadable. `policy` is the host's, as text. */
 export function releasesReport(home: string, policy: string | null): ReleasesReport | null {
   const state = readReleaseState(home);
   if (state === null) return null;
@@ -222,7 +222,7 @@ function previousOf(state: ReleaseState): string | null {
   return (isWatched(state) ? state.good : state.previous)?.version ?? null;
 }
 
-/** Example: `1 site`, `12,000 sites`; pass `many` for irregular plurals. */
+/** Example: `1 site`, `12,000 sites`. `many` is for irregular plurals. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

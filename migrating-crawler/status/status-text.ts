@@ -44,7 +44,7 @@ function head(report: StatusReport): string[] {
   ];
 }
 
-// Formats the facts that terminal and local page share, so that both agree.
+// Formats the facts that the terminal and the local page share, so that they agree.
 
 export type Fact = readonly [label: string, words: string | null];
 
@@ -210,7 +210,7 @@ function ends({ lastEnds }: StatusReport): string[] {
 const labelled = (label: string, words: string) => `${label.padEnd(labelCharacters - 1)} ${words}`;
 const since = (then: string, now: string) => durationInWords(Date.parse(now) - Date.parse(then));
 
-// Groups equal consecutive errors with a count, because one failing site would fill the list.
+// Groups equal consecutive errors with a count, because one failing site would otherwise fill the list.
 
 export interface GroupedError extends ErrorReport {
   readonly times: number;
@@ -230,20 +230,20 @@ function saysTheSame(one: ErrorReport, other: ErrorReport): boolean {
   return one.host === other.host && one.code === other.code && one.words === other.words;
 }
 
-// Formats the host's limits: a name, the use against the cap, and a share for the bar.
+// Formats the host's limits: a name, the use and the cap, and a share for the bar.
 
 export interface LimitLine {
   readonly name: string;
   /** Example: `1.2 GiB of 50 GiB`. */
   readonly used: string;
-  /** The used share of the cap, 0 to 1; null without a cap or measurement. */
+  /** The used share of the cap, 0 to 1. Null if there is no cap or measurement. */
   readonly share: number | null;
-  /** Example: `starts over in 3 h`; empty when it does not. */
+  /** Example: `starts over in 3 h`. Empty if it does not. */
   readonly resets: string;
   readonly holdingBack: string;
 }
 
-/** Unknown limits keep their setting's name. */
+/** Limits without an entry here are shown with the name of their setting. */
 const names: Readonly<Record<string, string>> = {
   pagesPerDay: "Pages today",
   bytesPerDay: "Bytes today",
@@ -258,7 +258,7 @@ const names: Readonly<Record<string, string>> = {
   onlyWhenIdle: "Only when idle",
 };
 
-/** Leaves out limits that are off and block nothing, and pauses, which have no amount and appear elsewhere. */
+/** Leaves out limits that are off and block nothing, and pauses, which have no amount and are shown elsewhere. */
 export function limitLines(limits: readonly LimitReport[], now: Date): LimitLine[] {
   return limits
     .filter(({ limit }) => limit !== "pause")

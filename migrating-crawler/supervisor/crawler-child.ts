@@ -1,8 +1,8 @@
 /**
- * Runs one crawler process from start to end: passes on its lines, checks its messages, notices its silence and explains
- * its end. The supervisor decides what follows.
+ * Runs one crawler process from start to end: passes on its lines, checks its messages, notices its silence and explains its
+ * end. The supervisor decides what follows.
  *
- *   starting → (healthy) → stopping → ended; it may also end by itself in any state
+ *   starting → (healthy) → stopping → ended        it may also end by itself in any state
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,11 +19,11 @@ import { systemEchoes } from "../probe/icmp-echo.ts";
 
 export interface ChildEnd {
   readonly words: string;
-  /** True when the supervisor had asked for the end, or the exit code was 0. */
+  /** True if the supervisor asked for the end, or the exit code was 0. */
   readonly inOrder: boolean;
   /**
-   * True when something external ended it (a signal, the kernel for lack of memory, a full disk), which says nothing
-   * about the release.
+   * True if something external ended it (a signal, the kernel for lack of memory, a full disk), which says nothing about the
+   * release.
    */
   readonly isFromOutside: boolean;
   readonly refused: { readonly reason: string; readonly isRemoved: boolean } | null;
@@ -35,17 +35,15 @@ interface ChildSettings {
   readonly onMessage: (message: CrawlerToSupervisor) => void;
   readonly onLine: (line: string) => void;
   readonly onEnd: (end: ChildEnd) => void;
-  /** Without a sign of life for this long the process is stuck and is ended. */
+  /** A process that gives no sign of life for this long is stuck and is killed. */
   readonly silenceMs: number;
   readonly stopMs: number;
 }
 
-/**
- * Signs of life are checked this often within `silenceMs`, so a machine that slept for an hour only misses one check.
- */
+/** Signs of life are checked this many times within `silenceMs`, so that a machine that slept for an hour misses only one. */
 const looksPerSilence = 4;
 
-/** Output is read this long after the end, when nobody else holds the pipes. */
+/** Output is read for this long after the end, if no other process has the pipes open. */
 const readOutMs = 1000;
 
 export class CrawlerChild {
@@ -83,7 +81,7 @@ export class CrawlerChild {
     return true;
   }
 
-  /** Ends the process when stopping takes too long. Resolves when it is gone. */
+  /** Kills the process if stopping takes too long. Resolves when it has gone. */
   async stop(): Promise<void> {
     this.#asked = true;
     this.send({ type: "stop" });
@@ -113,7 +111,7 @@ export class CrawlerChild {
     this.#process.stderr?.on("data", (piece: Buffer) => errors.add(piece));
     this.#process.on("message", (message) => this.#take(message));
     this.#process.on("error", (error) => this.#onProcessError(error));
-    // Does not use `close`, which is missing when the child closed the IPC channel.
+    // Does not use `close`, which is not emitted if the child closed the IPC channel.
     this.#process.on("exit", async (code, signal) => {
       await this.#readOut();
       output.end();
@@ -228,8 +226,8 @@ class LastWords {
 }
 
 /**
- * Signals by which a process ends itself, as V8 does when its heap is full. People, the system or the kernel send all
- * others.
+ * Signals by which a process ends itself, as V8 does when its heap is full. All others are sent by people, the system or the
+ * kernel.
  */
 const ownSignals: ReadonlySet<string> = new Set([
   ...["SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"],
@@ -238,20 +236,20 @@ const ownSignals: ReadonlySet<string> = new Set([
 /** System error codes that mean a lack of disk, memory, descriptors or processes. */
 const wantOfRoom = /\b(ENOSPC|EDQUOT|EROFS|EIO|ENOMEM|EMFILE|ENFILE|EAGAIN)\b/;
 
-/** Positions inside the bundle do not help anyone at the other end. */
+/** Positions inside the bundle help nobody who reads the report. */
 const isTelling = (line: string) => !/^(at |\^|node:internal|file:\/\/|Node\.js v)/.test(line);
 
-// Builds the command that starts a crawler. Node's permission model lets it read its bundle and home, write its own
-// files there and start threads, but no processes or native code; the environment has only the few names below. The
+// Builds the command that starts a crawler. Node's permission model lets it read its bundle and home, write its own files
+// there and start threads, but neither start processes nor load native code. The environment has only the few names below. The
 // model prevents mistakes, not hostile code (as Node's documentation says): signatures decide what may run, and the
 // supervisor's user, unit or container limits what it can reach.
 
 interface ChildPlace {
   readonly bundle: string;
-  /** A real path, like the ones below, because links out of it are not followed. */
+  /** A real path, like the ones below, because links that lead out of it are not followed. */
   readonly home: string;
   readonly readable: readonly string[];
-  /** Further readable and writable folders, for WARC files. */
+  /** Other readable and writable folders, for WARC files. */
   readonly writable: readonly string[];
 }
 
@@ -261,9 +259,9 @@ interface ChildCommand {
 }
 
 /**
- * The prefixes of files that the crawler writes in its home: a file's draft is beside it (`status.json.new`). It can
- * only read everything else there: the supervisor's files (releases/, settings.toml, dock.pid) and its log. `crawler`
- * is for files of later releases, which may be newer than the supervisor.
+ * The prefixes of files that the crawler writes in its home. A file's draft is beside it (`status.json.new`). Everything else
+ * there is read-only for the crawler: the supervisor's files (releases/, settings.toml, dock.pid) and its log. `crawler` is
+ * for files of later releases, which may be newer than the supervisor.
  */
 const written = [
   ...["spool", "moving", "crawler", "control.sock"],
@@ -279,8 +277,8 @@ const written = [
 ] as const;
 
 /**
- * Files that show load, battery and users, so that the crawler can yield to them. The rest of /proc stays hidden,
- * because it contains other processes' environments, including the supervisor's.
+ * Files that show load, battery and users, so that the crawler can yield to them. The rest of /proc stays hidden, because it
+ * contains the environments of other processes, including the supervisor's.
  */
 const systemFacts = [
   ...["/proc/loadavg", "/proc/self/task"],
@@ -288,7 +286,7 @@ const systemFacts = [
   ...["/run/utmp", "/var/run/utmp", "/dev/pts/", "/dev/tty1", "/dev/tty2"],
 ];
 
-/** These are neither secret nor powerful; the partner's schedule uses the time zone. */
+/** These variables are neither secret nor powerful. The partner's schedule uses the time zone. */
 const passedOn = ["TZ", "LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS"] as const;
 
 /** `nodeFlags` is `process.allowedNodeEnvironmentFlags`. Throws a ConfigError for a path that cannot be expressed. */
@@ -318,7 +316,7 @@ export function childCommand(
   return { args, env: Object.fromEntries(kept) };
 }
 
-/** Node starts four V8 helper threads by default, which cost more in waiting for each other than they save. */
+/** Node starts four V8 helper threads by default, which cost more by waiting for each other than they save. */
 export const oneHelper = "--v8-pool-size=1";
 
 /** The model is experimental in Node 20, stable from 22.13 on, and includes network access from 25 on. */
@@ -329,7 +327,7 @@ function permissionFlags(nodeFlags: ReadonlySet<string>): string[] {
 
 const asFolder = (path: string) => (path.endsWith("/") ? path : `${path}/`);
 
-/** Node (20 to 26) wrongly denies access when one path contains another. */
+/** Node (20 to 26) wrongly denies access if one path contains another. */
 function disjoint(paths: readonly string[]): string[] {
   const all = [...new Set(paths)];
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(asFolder(other))));
@@ -341,7 +339,7 @@ function statable(path: string): string {
   throw new ConfigError([`${path}: a path with "," or "*" cannot be given to the crawler; choose another`]);
 }
 
-// Runs the system's `ping` for the crawler, which may start no process: a few at a time, to addresses only.
+// Runs the system's `ping` for the crawler, which may not start processes: a few at a time, to addresses only.
 
 type PingRequest = Extract<CrawlerToSupervisor, { type: "ping" }>;
 
@@ -353,7 +351,7 @@ export class PingService {
   #mayPing = false;
   #running = 0;
 
-  /** Tests on loopback whether this machine allows it. */
+  /** Tests on loopback whether `ping` works on this machine. */
   async start(): Promise<void> {
     this.#mayPing = await this.#echoes.canPing();
   }

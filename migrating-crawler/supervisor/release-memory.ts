@@ -1,6 +1,4 @@
-/**
- * Keeps the supervisor's release state in memory and on disk; every change is saved before anything follows from it.
- */
+/** Keeps the supervisor's release state in memory and on disk. Every change is saved before it takes effect. */
 import type { CrawlerLog } from "../core/log.ts";
 import * as states from "../core/release-state.ts";
 import type { ReleaseReport } from "../core/supervisor-messages.ts";
@@ -46,8 +44,8 @@ export class ReleaseMemory {
   }
 
   /**
-   * A disk that refuses writes does not end the crawl: the supervisor continues from memory, and a restart from what
-   * was saved.
+   * A disk that refuses writes does not end the crawl: the supervisor continues from memory, and after a restart from what was
+   * saved.
    */
   #save(): void {
     const { shelf, log } = this.#settings;
@@ -58,7 +56,7 @@ export class ReleaseMemory {
     }
   }
 
-  /** Records why nothing runs and logs it once; null means that something does. */
+  /** Records why nothing runs and logs it once. Null means that a release runs. */
   waitFor(reason: string | null): void {
     const { log, now } = this.#settings;
     const before = this.#state.waitsFor?.reason;
@@ -76,7 +74,7 @@ export class ReleaseMemory {
     log.info({ version: this.#state.current?.version }, "the new release runs and is well");
   }
 
-  /** Rolls back to the last good release. Returns false when there is none or it is already current. */
+  /** Rolls back to the last good release. Returns false if there is none or it is already current. */
   returnToGood(reason: string): boolean {
     const { log, now, againMs } = this.#settings;
     const returned = states.returnToGood(this.#state, { reason, at: now(), againMs });
@@ -103,7 +101,7 @@ export class ReleaseMemory {
     this.change((state) => states.dropCurrent(state));
   }
 
-  /** While the newest release is not known, nothing is taken and the administrator learns why. */
+  /** As long as the newest release is not known, none is installed and the administrator is told why. */
   noteNewness({ newness }: Trust): void {
     const reason = newness.type === "stale" ? newness.reason : null;
     const before = this.#state.takesNothing?.reason ?? null;

@@ -1,7 +1,7 @@
 /**
- * Downloads from the coordinator's `/releases/` over HTTPS: pinned like the crawler's link, through the partner's
- * proxy, limited in size and time, and within the partner's bytes per second, day and month. A bundle arrives in pieces
- * (Range, RFC 9110 section 14) and resumes after an interruption. Callers verify every signature or digest.
+ * Downloads from the coordinator's `/releases/` over HTTPS, with the certificate pinned as for the crawler's link, through the
+ * partner's proxy, limited in size and time, and within the partner's bytes per second, day and month. A bundle arrives in
+ * pieces (Range, RFC 9110 section 14) and resumes after an interruption. Callers verify every signature or digest.
  */
 
 import { truncateSync } from "node:fs";
@@ -21,7 +21,7 @@ export class SourceFailure extends Error {
 }
 
 interface SourceTimes {
-  /** The total time for a signed list, without waiting for the partner's rate. */
+  /** Total time for a signed list, not including waits for the partner's rate. */
   readonly textMs: number;
   readonly bundleMs: number;
 }
@@ -29,14 +29,14 @@ interface SourceTimes {
 const defaultTimes: SourceTimes = { textMs: 30_000, bundleMs: 540_000 };
 
 /**
- * A piece is what the partner's rate allows in this time, but no less than the minimum, because an answer occupies a
- * slot at the coordinator.
+ * A piece is as large as the partner's rate allows in this time, but not smaller than the minimum, because an answer occupies
+ * a slot at the coordinator.
  */
 const pieceSeconds = 30;
 const leastPieceBytes = 64 * 1024;
 
 export interface SourceSettings {
-  /** `wss://` or, on loopback, `ws://`; releases have the same host and port. */
+  /** `wss://` or, on loopback, `ws://`. Releases have the same host and port. */
   readonly coordinatorUrl: string;
   readonly route: () => CoordinatorRoute;
   readonly times?: SourceTimes;
@@ -51,7 +51,7 @@ export class ReleaseSource {
     this.#settings = settings;
   }
 
-  /** Returns the whole answer, or null when there is none (404). Throws a SourceFailure. */
+  /** Returns the whole answer, or null if there is none (404). Throws a SourceFailure. */
   async text(path: string, maxBytes: number): Promise<string | null> {
     const { textMs } = this.#settings.times ?? defaultTimes;
     return await this.#get(path, { totalMs: textMs, maxBytes }, async (answer) => {
@@ -62,7 +62,7 @@ export class ReleaseSource {
     });
   }
 
-  /** Downloads into a flushed file, resuming a partial one; false when there is none (404). Throws a SourceFailure. */
+  /** Downloads into a flushed file, resuming a partial one. Returns false if there is none (404). Throws a SourceFailure. */
   async download(
     path: string,
     { bytes, file }: { readonly bytes: number; readonly file: string },
@@ -186,8 +186,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }
 
-// Limits the supervisor's downloads: its lists and bundles count towards the crawler's bytes per second, day and month.
-// A running crawler is told and pays from its own bucket; otherwise the ledger on disk is updated here.
+// Limits the supervisor's downloads: its lists and bundles count towards the crawler's bytes per second, day and month. A
+// running crawler is notified and pays from its own bucket. Otherwise, the ledger on disk is updated here.
 
 export type DownloadLimits = Pick<
   CrawlerLimits,
@@ -201,7 +201,7 @@ export class DownloadAllowance {
   #isClosed = false;
   tell: (bytes: number) => boolean = () => false;
 
-  /** `limits` is called repeatedly, because settings change. */
+  /** `limits` is called repeatedly, because settings can change. */
   constructor({ home, limits }: { readonly home: string; readonly limits: () => DownloadLimits }) {
     this.#home = home;
     this.#limits = limits;

@@ -1,6 +1,6 @@
 /**
- * Manages HOME/releases: bundles named by digest with their signed manifests, the supervisor's state (state.json), and
- * the signed lists. The crawler can only read it. Every file is written as a draft, flushed and renamed.
+ * Manages HOME/releases: bundles named by digest with their signed manifests, the supervisor's state (state.json), and the
+ * signed lists. The crawler can only read the folder. Every file is written as a draft, flushed and renamed.
  */
 import { createHash } from "node:crypto";
 import {
@@ -31,7 +31,7 @@ import {
   releaseState,
 } from "../core/release-state.ts";
 
-/** A longer state.json or signed list is not one that this program wrote. */
+/** This program never writes a state.json or signed list longer than this, so a longer one is treated as damaged. */
 const maxFileBytes = 8 * 1024 * 1024;
 
 const manifestName = (digest: string) => `${digest}.manifest.json`;
@@ -54,7 +54,7 @@ export class ReleaseShelf {
     return join(this.#folder, `${digest}.draft`);
   }
 
-  /** A damaged file is set aside; the supervisor then asks the coordinator what to run. */
+  /** A damaged file is set aside. The supervisor then asks the coordinator what to run. */
   readState(): ReleaseState {
     return this.read("state.json", releaseState) ?? emptyState;
   }
@@ -102,7 +102,7 @@ export class ReleaseShelf {
     return hash.digest("hex") === digest;
   }
 
-  /** Call at the start, to remove unfinished files of an earlier supervisor. */
+  /** Removes unfinished files of an earlier supervisor. Must be called at the start. */
   removeDrafts(): void {
     this.#remove((name) => name.endsWith(".draft"));
   }
@@ -120,7 +120,7 @@ export class ReleaseShelf {
     }
   }
 
-  /** A rename is durable only after the folder is flushed. */
+  /** A rename is durable only once the folder is flushed. */
   #syncFolder(): void {
     const folder = openSync(this.#folder, "r");
     try {
@@ -131,15 +131,15 @@ export class ReleaseShelf {
   }
 }
 
-// HOME/releases/pins.json stores whose signatures the supervisor initially trusts. The membership also names these
-// keys, but the crawler writes that file; it can only read this one, so nobody who controls a crawler can add a key.
+// HOME/releases/pins.json stores whose signatures the supervisor initially trusts. The membership also names these keys, but
+// the crawler writes that file. It can only read this one, so nobody who controls a crawler can add a key.
 
 const pins = z.object({ releaseKeys, releaseThreshold });
 
 export const releasesFolder = (home: string) => join(home, "releases");
 const pinsFile = (home: string) => join(releasesFolder(home), "pins.json");
 
-/** Call at every join, where a person vouches for the invitation. */
+/** Must be called at every join, where a person vouches for the invitation. */
 export function pinReleaseKeys(home: string, pinned: ReleasePins): void {
   mkdirSync(releasesFolder(home), { recursive: true, mode: 0o700 });
   writePrivateJson(pinsFile(home), pins.parse(pinned));
@@ -148,8 +148,8 @@ export function pinReleaseKeys(home: string, pinned: ReleasePins): void {
 type ReleasePins = Pick<Membership, "releaseKeys" | "releaseThreshold">;
 
 /**
- * Returns raw Ed25519 public keys in base64url. A folder that joined before this file existed adopts those of its
- * membership. Throws a ConfigError when the file is damaged, because the membership cannot be trusted instead.
+ * Returns raw Ed25519 public keys in base64url. A folder that joined before this file existed adopts those of its membership.
+ * Throws a ConfigError if the file is damaged, because the membership cannot be trusted instead.
  */
 export function pinnedReleaseKeys(home: string, membership: ReleasePins): Role {
   const ifDamaged = "Put it back from a backup, or ask the operator for an invitation and join --again.";

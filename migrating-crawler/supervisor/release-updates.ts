@@ -1,7 +1,6 @@
 /**
- * Looks for releases: offers that arrive through the crawler, the general offer when nothing runs well, and
- * revocations. One check runs at a time, and one that failed because of the network is repeated soon. The supervisor
- * decides what follows.
+ * Looks for releases: offers that arrive through the crawler, the general offer if nothing runs well, and revocations. One
+ * check runs at a time, and one that failed because of the network is repeated soon. The supervisor decides what follows.
  */
 
 import { createHash } from "node:crypto";
@@ -28,13 +27,13 @@ export interface ReleaseWait {
 interface UpdateHandlers {
   /** The release is verified, allowed by the partner and on disk. */
   onRelease(release: KeptRelease): void;
-  /** Called for every genuine manifest with its signers, whether or not it is taken. */
+  /** Is called for every genuine manifest with its signers, whether or not the release is installed. */
   readonly onSeen: (manifest: Pick<ReleaseManifest, "sequence">, signers: readonly string[]) => void;
-  /** A release was not taken. `done` is the digest of an offer that need not be checked again. */
+  /** A release was not installed. `done` is the digest of an offer that need not be checked again. */
   onLeft(report: ReleaseReport, done: string | null): void;
   /** There is no release to run. `isFound` means that the coordinator confirmed it. */
   onNothing(wait: ReleaseWait, isFound: boolean): Promise<void>;
-  /** Called after the lists were requested, because the running release may be revoked. */
+  /** Is called after the lists were requested, because the running release may be revoked. */
   onTrust(trust: Trust): void;
 }
 
@@ -44,11 +43,11 @@ interface UpdateSettings extends TrustSettings, Intervals {
   readonly source: ReleaseSource;
   readonly policy: () => ReleasePolicy;
   readonly state: () => ReleaseState;
-  /** True when nothing runs or the running release was not welcomed, so no offer can arrive through it. */
+  /** True if nothing runs or the running release was not welcomed, so that no offer can arrive through it. */
   readonly isCutOff: () => boolean;
   readonly handlers: UpdateHandlers;
   readonly log: CrawlerLog;
-  /** A uniform number in [0, 1), so that a fleet does not ask at once. */
+  /** Returns a uniform number in [0, 1), so that a fleet does not ask all at once. */
   readonly random: () => number;
 }
 
@@ -132,7 +131,7 @@ export class ReleaseUpdates {
       return taken?.type === "failed" ? taken.reason : null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      // The newest release may have been known for too long, and an unresponsive coordinator must not hide that.
+      // The newest release may have become outdated, and an unresponsive coordinator must not hide that.
       handlers.onTrust(this.keptTrust());
       await this.#onNothing(coordinatorAway(reason), false);
       return reason;
@@ -206,13 +205,13 @@ function whatFor(taken: Exclude<Taken, { type: "taken" }> | null, { roles }: Tru
   };
 }
 
-// Turns an offer into a verified bundle on disk: manifest, keys and revocations, the partner's policy, then the bundle,
-// whose length and digest must match the manifest. A mismatch is a result, not an exception.
+// Turns an offer into a verified bundle on disk. It checks the manifest, keys and revocations, the partner's policy, and
+// finally the bundle, whose length and digest must match the manifest. A mismatch is a result, not an exception.
 
 /** Room for a manifest, a revocation list, and as much for all rotations together. */
 const maxCurrentBytes = 3 * maxEnvelopeBytes;
 
-/** `retry` means that it may succeed later (network, or the bundle is not there yet). */
+/** `retry` means that it may succeed later (after a network error, or when the bundle has become available). */
 type Taken =
   | { readonly type: "taken"; readonly release: KeptRelease }
   | {
@@ -228,17 +227,17 @@ interface TakingTools extends Pick<UpdateSettings, "source" | "shelf"> {
   readonly trust: Trust;
   readonly now: Date;
   readonly onSeen: UpdateHandlers["onSeen"];
-  /** Counts bundles that did not match their digest, because each download costs megabytes. */
+  /** How often each bundle did not match its digest, because each download costs megabytes. */
   readonly wrongBundles: Map<string, number>;
 }
 
 const wrongBundleMs = 86_400_000;
 
-/** Fetches the release with this digest; null when it already runs. Network errors give `failed`. */
+/** Fetches the release with this digest. Returns null if it already runs. Network errors result in `failed`. */
 async function takeOffered(offer: Offer, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text(`/releases/${offer.digest}/manifest.json`, maxEnvelopeBytes);
-    // The release to retry has been held or revoked meanwhile, and the coordinator already knows how it did here.
+    // The release to retry has been withheld or revoked in the meantime, and the coordinator already knows how it did here.
     const before = offer.state.bad.find(({ digest }) => digest === offer.digest);
     if (text === null && before !== undefined) {
       const { version, reason } = before;
@@ -251,7 +250,7 @@ async function takeOffered(offer: Offer, tools: TakingTools): Promise<Taken | nu
   });
 }
 
-/** Fetches the general offer; null when there is none or it already runs. */
+/** Fetches the general offer. Returns null if there is none or it already runs. */
 export async function takeCurrent(state: ReleaseState, tools: TakingTools): Promise<Taken | null> {
   return await orFailed(async () => {
     const text = await tools.source.text("/releases/current.json", maxCurrentBytes);
@@ -277,18 +276,18 @@ interface Wanted {
 
 type Offer = Wanted & { readonly digest: string };
 
-/** Returns null when it already runs or nothing better is available. */
+/** Returns null if it already runs or nothing better is available. */
 async function takeSigned(signed: Envelope, wanted: Wanted, tools: TakingTools): Promise<Taken | null> {
   const { state, digest } = wanted;
   const { roles, revocations, newness } = tools.trust;
   const { now } = tools;
   const role = roles.releases;
-  // Even without having seen the general offer, an older release than stated is not accepted.
+  // Even if the general offer was not seen, a release older than the stated one is not accepted.
   const stated = newness.type === "stated" ? (newness.timestamp.release?.sequence ?? 0) : 0;
   const newestSequence = Math.max(newestSeen(state, role), stated);
   const conditions = { role, now, newestSequence, revocations, dockVersion };
   const verified = verifyManifest(signed, conditions);
-  // The general offer is usually what runs or older, which is not reported.
+  // The general offer is usually the running release or an older one, which is not reported.
   if ("refused" in verified && digest === null && state.current !== null) return null;
   if ("refused" in verified)
     return {
@@ -369,7 +368,7 @@ function refused(version: string, reason: string): Taken {
   return { type: "left", report: { version, state: "refused", reason: reason.slice(0, 500) }, retry: false };
 }
 
-/** Reads an untrusted manifest's version, only for the report. */
+/** Reads the version in an untrusted manifest, only for the report. */
 function versionIn({ body }: Envelope): string {
   const { data } = z.object({ version: releaseVersion }).safeParse(jsonOf(body));
   return data?.version ?? "0.0";

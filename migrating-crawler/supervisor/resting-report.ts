@@ -1,4 +1,4 @@
-/** Builds the report of a folder from its files when its crawler does not run or answer. */
+/** Builds a folder's report from its files, if its crawler is not running or does not answer. */
 import { existsSync } from "node:fs";
 import { LocalTime } from "../core/local-time.ts";
 import { readMembership } from "../core/membership.ts";
@@ -68,14 +68,14 @@ function settingsOf(home: string): { readonly config: CrawlerConfig | null; read
   }
 }
 
-/** Includes an end that was not reported to a crawler, because none was started since. */
+/** Includes an end that was not reported to a crawler, because none was started afterwards. */
 function storyOf(home: string): Story {
   const story = readStory(home);
   const lastEnd = readReleaseState(home)?.lastEnd ?? null;
   return lastEnd === null ? story : withEnd(story, lastEnd);
 }
 
-/** Returns null when no supervisor runs here, since its old reason no longer applies. */
+/** Returns null if no supervisor runs here, since its old reason no longer applies. */
 function waitsForIn(home: string): string | null {
   if (runningSupervisor(home) === null || crawlerProcess(home) !== null) return null;
   return readReleaseState(home)?.waitsFor?.reason ?? null;
@@ -119,7 +119,7 @@ function publicKeyIn(home: string): string | null {
   }
 }
 
-/** Use is written ahead, so the file never shows too little. Reads only. */
+/** Use is written ahead, so the file never shows too little. Nothing is changed. */
 function capsOnDisk({ home, limits }: CrawlerConfig, now: Date): LimitReport[] {
   const caps = new UsageCaps({ limits, kept: { home, warn: () => {} }, now: () => now });
   return caps.usage().map(limitReport);

@@ -1,6 +1,6 @@
 /**
- * Runs the supervisor of one home as a program until it is asked to stop. SIGTERM and SIGINT end the crawler in order;
- * SIGUSR2 also tells the coordinator that it will not return.
+ * Runs the supervisor of one home as a program until it is asked to stop. SIGTERM and SIGINT end the crawler in an orderly
+ * way. SIGUSR2 also tells the coordinator that the crawler will not return.
  */
 import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
@@ -40,7 +40,7 @@ interface SupervisorRun {
   readonly untilAsked: () => Promise<"stop" | "leave">;
 }
 
-/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError when it cannot start. */
+/** Resolves when the crawler has ended as asked. Throws a ConfigError or a UsageError if it cannot start. */
 export async function runSupervisor({
   home: given,
   env,
@@ -107,7 +107,7 @@ export async function runSupervisor({
 
 const tellMs = 10_000;
 
-/** Reports it in a separate session, because no crawler has one. */
+/** Reports the reason in a separate session, because no crawler has one. */
 async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
   try {
     const member = openMember(home);
@@ -120,7 +120,7 @@ async function tellCoordinator(home: string, goodbye: Goodbye): Promise<Told> {
     }
     return { type: outcome.type === "joined" ? "told" : "failed" };
   } catch {
-    // Newer settings or a full disk may prevent it; people who look here still see the reason.
+    // Newer settings or a full disk may prevent the report. People who look here still see the reason.
     return { type: "failed" };
   }
 }
@@ -132,7 +132,7 @@ interface RestingPageSettings {
   readonly log: CrawlerLog;
 }
 
-/** Serves the local page while no crawler runs. Its steps are serialised, because the crawler wants the same port. */
+/** Serves the local page while no crawler runs. Its steps are serialised, because the crawler uses the same port. */
 class RestingPage {
   readonly #settings: RestingPageSettings;
   #server: PageServer | null = null;
@@ -160,7 +160,7 @@ class RestingPage {
   }
 }
 
-/** Resolves at the first signal. Also keeps the process alive when nothing reads its output any more. */
+/** Resolves at the first signal. Also keeps the process alive when its output has no reader any more. */
 export function untilSignal(): Promise<"stop" | "leave"> {
   outliveLog([process.stdout, process.stderr]);
   return new Promise((resolve) => {
@@ -169,7 +169,7 @@ export function untilSignal(): Promise<"stop" | "leave"> {
   });
 }
 
-/** Reads the current settings: they must be valid at the start, later the last valid ones apply. */
+/** Reads the current settings. They must be valid at the start. Later, the last valid ones apply. */
 function freshSettings(
   read: () => SupervisorSettings,
   complain: (reason: string) => void,
@@ -189,7 +189,7 @@ function freshSettings(
   };
 }
 
-// Flushes the crawler's spool every second. Node's permission model denies fsync to the crawler, and a power cut should
+// Flushes the crawler's spool every second, because Node's permission model denies fsync to the crawler and a power cut should
 // lose a second of results, not half a minute.
 
 const everyMs = 1000;
@@ -242,10 +242,10 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-// Writes HOME/log/crawler.log and rotates it when full; the oldest files are removed. A disk that refuses writes only
-// loses lines.
+// Writes HOME/log/crawler.log and rotates it when full. The oldest files are removed. A disk that refuses writes costs only
+// lines.
 
-/** 5 files of 4 MiB hold a day or two of a busy crawler's lines. */
+/** 5 files of 4 MiB have room for a day or two of a busy crawler's lines. */
 const defaultFileBytes = 4 * 1024 * 1024;
 
 const defaultFiles = 5;
@@ -275,7 +275,7 @@ export class RotatingLog {
     });
   }
 
-  /** crawler.log is the newest, then crawler.1.log and so on; the last one is overwritten. */
+  /** crawler.log is the newest, followed by crawler.1.log and so on. The last one is overwritten. */
   #rotate(): void {
     for (let age = this.#files - 1; age > 0; age -= 1) {
       this.#try(() => renameSync(this.#path(age - 1), this.#path(age)));

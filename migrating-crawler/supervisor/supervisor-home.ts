@@ -1,4 +1,4 @@
-/** Ensures that one supervisor at a time runs a home, and only after the crawler of a killed one has ended. */
+/** Ensures that only one supervisor at a time runs a home, and only after the crawler of a killed one has ended. */
 import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
@@ -15,19 +15,19 @@ import { readSettingsFile } from "../settings/settings-file.ts";
 import type { DownloadLimits } from "./release-source.ts";
 import { releasesFolder } from "./release-store.ts";
 
-/** A crawler without its supervisor stops by itself; after this time it is ended. */
+/** A crawler that has lost its supervisor stops by itself. If it has not done so after this time, it is killed. */
 const orphanMs = 15_000;
 
 const lookMs = 100;
 
-/** Tells others whether this home's crawler runs. */
+/** The file that tells others whether this home's crawler runs. */
 export const supervisorMark = (home: string) => join(home, "dock.pid");
 
 export function runningSupervisor(home: string): number | null {
   return holderOf(supervisorMark(home));
 }
 
-/** Throws a UsageError when another supervisor runs this home. */
+/** Throws a UsageError if another supervisor runs this home. */
 export function takeHome(home: string): void {
   const other = runningSupervisor(home);
   if (other !== null && other !== process.pid) {
@@ -52,41 +52,38 @@ export async function outwaitOrphan(home: string, { withinMs = orphanMs } = {}):
   }
 }
 
-/** Names the crawler's process for the successor of a killed supervisor. */
+/** The file that names the crawler's process for the successor of a killed supervisor. */
 export const childMark = (home: string) => join(home, "releases", "child.pid");
 
 /**
- * The version of the supervisor's own code, which its host updates by hand; a release's manifest names the oldest one
- * that can run it.
+ * The version of the supervisor's own code, which its host updates by hand. A release's manifest names the oldest version that
+ * can run it.
  */
 export const dockVersion = "1.0.0";
 
 export interface SupervisorTiming {
   /** How long a welcomed new release must run well before it counts as good. */
   readonly watchMs: number;
-  /** The time for the welcome while the coordinator answers at all. */
+  /** Maximum time until the welcome, as long as the coordinator answers at all. */
   readonly welcomeMs: number;
   /** A watched release that ends by itself this often is rolled back, since a single end may have any cause. */
   readonly mostWatchedFaults: number;
-  /**
-   * A watched release that was started this often is rolled back too, whatever ended it (a failing machine, lack of
-   * memory).
-   */
+  /** A watched release that was started this often is also rolled back, whatever ended it (a failing machine, lack of memory). */
   readonly mostWatchedStarts: number;
   readonly againMs: number;
-  /** A crawler without a sign of life for this long is stuck. */
+  /** A crawler that gives no sign of life for this long is stuck. */
   readonly silenceMs: number;
-  /** Draining takes 4 s for requests, 2 s for acknowledgements and 5 s for the goodbye; the rest is reserve. */
+  /** Stopping takes 4 s for requests, 2 s for acknowledgements and 5 s for the goodbye. The rest is reserve. */
   readonly stopMs: number;
   /** The wait before restarting a crawler that ended by itself, doubled each time. */
   readonly backOff: { readonly firstMs: number; readonly mostMs: number };
-  /** The interval between checks for revocations (and for releases, when nothing runs well). */
+  /** Interval between checks for revocations (and for releases, if nothing runs well). */
   readonly pollMs: number;
-  /** The same while there is nothing to run, because somebody is waiting. */
+  /** The same interval while there is nothing to run, because somebody is waiting. */
   readonly emptyPollMs: number;
-  /** After a failed check, doubled each time. */
+  /** The wait after a failed check, doubled each time. */
   readonly retryMs: number;
-  /** The minimum between checks triggered by offers, because each requests lists. */
+  /** Minimum time between checks triggered by offers, because each check requests lists. */
   readonly lookMs: number;
 }
 
@@ -107,9 +104,9 @@ export const supervisorTiming: SupervisorTiming = {
   lookMs: 2000,
 };
 
-// Reads what the supervisor needs of HOME/settings.toml: the release policy, the route to the coordinator, and the
-// files and folders outside the home that the crawler may access. The crawler's release validates everything else,
-// because a supervisor is older than its releases and must tolerate new names.
+// Reads what the supervisor needs from HOME/settings.toml: the release policy, the route to the coordinator, and the files and
+// folders outside the home that the crawler may access. The crawler's release validates everything else, because a supervisor
+// is older than its releases and must tolerate new names.
 
 const path = z.string().min(1).max(4096).nullable().default(null);
 const proxy = z.string().refine((text) => parseProxy(text) !== null, { error: "is not a proxy's address" });
@@ -140,7 +137,7 @@ const supervisorSettings = z.object({
 
 export interface SupervisorSettings {
   readonly policy: ReleasePolicy;
-  /** The port of the local page; 0 means none. */
+  /** The port of the local page. 0 means none. */
   readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
   /** The limits that apply to the supervisor's own downloads. */
@@ -188,8 +185,8 @@ function reachesOwnFiles(home: string, folder: string): boolean {
   return below(home, real) || [releasesFolder(home), join(home, "log")].some((own) => below(real, own));
 }
 
-// Marks which process holds something, in a file that outlives it. A process id may be reused (in a container it nearly
-// always is), so the process's start time is added where available.
+// Marks which process holds something, in a file that outlives it. A process id may be reused (in a container it nearly always
+// is), so the process's start time is added if available.
 
 const processMark = z.object({ pid: z.int().min(1), startTicks: z.string().nullable() });
 
@@ -200,7 +197,7 @@ export function writeMark(path: string, pid: number): void {
 }
 
 /**
- * Returns false when another running process holds the mark. When several find a stale mark, one succeeds: marks are
+ * Returns false if another running process holds the mark. If several processes find a stale mark, one succeeds: marks are
  * created atomically, and a stale one is checked again after it was moved away.
  */
 export function takeMark(path: string, pid: number): boolean {
@@ -234,7 +231,7 @@ function isAnothers(path: string, pid: number): boolean {
   return holder !== null && holder !== pid;
 }
 
-/** Returns false when it fails with this code, because another process was faster. */
+/** Returns false if it fails with this code, because another process was faster. */
 function succeeds(work: () => void, unless: "EEXIST" | "ENOENT"): boolean {
   try {
     work();
@@ -245,7 +242,7 @@ function succeeds(work: () => void, unless: "EEXIST" | "ENOENT"): boolean {
   }
 }
 
-/** Linux: field 22 of /proc/PID/stat, in clock ticks since boot; null elsewhere or for an ended process. */
+/** On Linux, field 22 of /proc/PID/stat, in clock ticks since boot. Null on other systems or for an ended process. */
 function startTicks(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

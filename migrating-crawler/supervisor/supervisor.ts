@@ -1,8 +1,8 @@
 /**
- * Runs the current release's bundle as a child, keeps it running, and swaps it for another one and back. The state on
- * disk (release-state.ts) alone decides what runs; `#settle` makes the process match it.
+ * Runs the current release's bundle as a child, keeps it running, and swaps it for another one and back. Only the state on
+ * disk (release-state.ts) decides what runs, and `#settle` makes the process match it.
  *
- *   nothing → (a release was taken) watched → (welcomed, and runs well for the watch time) good
+ *   nothing → (a release was installed) watched → (welcomed, and runs well for the watch time) good
  *   watched → (it ends or hangs three times by itself, or is never welcomed) the last good one; the release is tried
  *             again after 1, 4 and 16 hours, and then no more
  *   any     → (revoked) the last good one, or nothing
@@ -33,7 +33,7 @@ import { faultOfKept, type Trust, type TrustSettings } from "./verify-release.ts
 interface SupervisorParts extends TrustSettings {
   readonly home: string;
   readonly source: ReleaseSource;
-  /** Downloads are not counted without it. */
+  /** If absent, downloads are not counted. */
   readonly allowance?: DownloadAllowance;
   /** The current settings.toml, or the last valid one. */
   readonly settings: () => SupervisorSettings;
@@ -113,7 +113,7 @@ export class Supervisor {
     await this.#child?.stop();
   }
 
-  /** The crawler tells the coordinator that it will not return, and ends; nothing starts any more. */
+  /** The crawler tells the coordinator that it will not return, and ends. Nothing is started any more. */
   async leave(): Promise<void> {
     this.#stopping = true;
     if (this.#child?.pid !== undefined) process.kill(this.#child.pid, "SIGUSR2");
@@ -137,7 +137,7 @@ export class Supervisor {
     if (release !== null) this.#startChild(release);
   }
 
-  /** The crawler drains: its requests end, its results stay in the spool, its leases are returned. */
+  /** The crawler stops in an orderly way: its requests end, its results stay in the spool, its leases are returned. */
   async #endChild(): Promise<void> {
     if (this.#child === null) return;
     this.#replacing = true;
@@ -145,7 +145,7 @@ export class Supervisor {
     this.#replacing = false;
   }
 
-  /** Returns the current release, or its replacement when its files were changed or it ended too often. */
+  /** Returns the current release, or its replacement if its files were changed or it ended too often. */
   async #startable(): Promise<states.KeptRelease | null> {
     for (;;) {
       const { current, watchedStarts } = this.#memory.state;
@@ -178,7 +178,7 @@ export class Supervisor {
       onLine,
       onEnd: (end) => this.#onEnd(release, end),
     });
-    // The child opens nothing before the greeting, which must follow its mark so that another supervisor would find it.
+    // The child opens nothing before the greeting. Its mark must come first, so that another supervisor would find it.
     if (child.pid !== undefined) writeMark(childMark(home), child.pid);
     const { lastEnd, reports } = this.#memory.state;
     child.send({
@@ -227,7 +227,7 @@ export class Supervisor {
     if (this.#isCurrent(this.#runs)) this.#memory.pass();
   }
 
-  /** While the previous release drains, its outcome says nothing about the new one. */
+  /** While the previous release is stopping, its outcome says nothing about the new one. */
   #isCurrent(release: states.KeptRelease | null): boolean {
     return release !== null && release.digest === this.#memory.state.current?.digest;
   }
@@ -282,7 +282,7 @@ export class Supervisor {
     else this.#startAgain(end);
   }
 
-  /** Returns true when the watched release ended once too often, so the last good one is current again. */
+  /** Returns true if the watched release ended once too often, so that the last good one is current again. */
   #isNotWell(release: states.KeptRelease, end: ChildEnd): boolean {
     if (end.inOrder || end.isFromOutside || !this.#isCurrent(release) || !this.#memory.isWatched)
       return false;
@@ -326,7 +326,7 @@ export class Supervisor {
     this.#memory.change((state) => states.withReport(states.withoutOffer(state, done), report));
   }
 
-  /** The coordinator is told once per reason, and again while it refuses to listen. */
+  /** The coordinator is notified once per reason, and again as long as the notification fails. */
   async #onNothing({ code, words }: ReleaseWait, isFound: boolean): Promise<void> {
     const isNews = isFound && words !== this.#told;
     const told = isNews ? await this.#settings.tell({ code, reason: `it waits for ${words}` }) : null;
@@ -336,10 +336,7 @@ export class Supervisor {
     else this.#memory.waitFor(told?.type === "refused" ? refusedWords(told.reason) : words);
   }
 
-  /**
-   * The coordinator removed this crawler for good, so nothing is asked any more. A new join first stops this
-   * supervisor.
-   */
+  /** The coordinator removed this crawler for good, so it is not asked any more. A new join first stops this supervisor. */
   #onRemoved(reason: string): void {
     void this.#updates.stop();
     this.#memory.waitFor(

@@ -1,5 +1,5 @@
 /**
- * Verifies before every start that the files on disk are what was signed: the manifest, and the bundle against it. The
+ * Verifies before every start that the files on disk are what was signed: the manifest, and the bundle by the manifest. The
  * state that names a release proves nothing.
  */
 
@@ -32,7 +32,7 @@ import type { KeptRelease } from "../core/release-state.ts";
 import { type ReleaseSource, SourceFailure } from "./release-source.ts";
 import type { ReleaseShelf } from "./release-store.ts";
 
-/** Returns why the release must not start, or null. Expiry only concerns releases that do not run yet. */
+/** Returns why the release must not start, or null. Expiry only concerns releases that are not running yet. */
 export async function faultOfKept(
   release: KeptRelease,
   { shelf, trust }: { readonly shelf: ReleaseShelf; readonly trust: Trust },
@@ -49,29 +49,29 @@ export async function faultOfKept(
   return (await shelf.holds(release)) ? null : "its file is damaged or gone";
 }
 
-// Tracks whom the supervisor trusts, what is revoked, and how current this is: the pinned keys continued by rotations
-// and roots, the revocation list, and the statement of the newest release. All are signed, stored as served, and never
-// replaced by older ones.
+// Tracks whom the supervisor trusts, what is revoked, and how current this is: the pinned keys as continued by rotations and
+// roots, the revocation list, and the statement of the newest release. All are signed, stored as served, and never replaced by
+// older ones.
 
 const rotationsFile = "rotations.json";
 const revocationsFile = "revocations.json";
 const timestampFile = "timestamp.json";
 
-/** Limits keys.json; 100 rotations take some 80 KB. */
+/** Limits keys.json. 100 rotations take about 80 KB. */
 const maxServedRotationBytes = 1024 * 1024;
 
 const keptRotations = z.array(envelope).max(2 * maxRotations);
 
-/** With a root, the newest release must be stated. */
+/** If there is a root, the newest release must be stated. */
 export interface Trust extends Omit<FollowedRoles, "followed"> {
-  /** Null when no release was ever revoked. */
+  /** Null if no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
   readonly newness: Newness;
 }
 
 /**
  * How current the coordinator's data are. `unstated`: no trusted key has ever stated it here, and no root requires it.
- * `stale`: nothing is taken until it is stated again; the running release continues.
+ * `stale`: nothing is installed until it is stated again, while the running release continues.
  */
 type Newness =
   | { readonly type: "unstated" }
@@ -92,8 +92,8 @@ export function keptTrust(settings: TrustSettings): Trust {
 }
 
 /**
- * Downloads the lists and keeps newer ones. Throws a SourceFailure when the coordinator is unreachable or its answer is
- * not genuine.
+ * Downloads the lists and keeps newer ones. Throws a SourceFailure if the coordinator is unreachable or its answer is not
+ * genuine.
  */
 export async function refreshTrust(
   settings: TrustSettings & { readonly source: ReleaseSource },
@@ -132,7 +132,7 @@ function takeRevocations(
     if (verified.revocations.sequence !== trust.revocations?.sequence) shelf.write(revocationsFile, read);
     return verified.revocations;
   }
-  // The coordinator has nothing newer than the current list, signed by keys retired since.
+  // The coordinator has nothing newer than the current list, which is signed by keys that have since been retired.
   const before = openedByAny(trust.before, ({ revocations }) =>
     verifyRevocations(read, { role: revocations, newestSequence: trust.revocations?.sequence ?? 0 }),
   );
@@ -145,7 +145,7 @@ function takeRevocations(
   throw new SourceFailure(`the list of revoked releases: ${verified.refused}`);
 }
 
-/** Returns null when it is kept, else why it is not trusted. */
+/** Returns null if the statement is kept, or else why it is not trusted. */
 function takeTimestamp({ shelf, now }: TrustSettings, stated: string, role: Role): string | null {
   const read = readEnvelope(stated);
   if ("refused" in read) return read.refused;
@@ -177,14 +177,14 @@ function newnessOf(
   return { type: "stale", reason };
 }
 
-/** Returns null when no valid key has signed one. One signed by retired keys does not count, whatever its number. */
+/** Returns null if no valid key has signed a statement. One signed by retired keys does not count, whatever its number. */
 function keptTimestamp(shelf: ReleaseShelf, role: Role): ReleaseTimestamp | null {
   const kept = shelf.read(timestampFile, envelope);
   const verified = kept === null ? null : verifyTimestamp(kept, { role, newestSequence: 0 });
   return verified !== null && "ok" in verified ? verified.timestamp : null;
 }
 
-/** It was verified when taken; its key may have been retired since. */
+/** The list was verified when it was saved. Its key may have been retired since. */
 function keptRevocations(shelf: ReleaseShelf, before: readonly Roles[]): ReleaseRevocations | null {
   const kept = shelf.read(revocationsFile, envelope);
   if (kept === null) return null;
@@ -194,7 +194,7 @@ function keptRevocations(shelf: ReleaseShelf, before: readonly Roles[]): Release
   return "ok" in verified ? verified.revocations : null;
 }
 
-/** Opens it with the newest roles that can; otherwise returns why the newest refuse it. */
+/** Opens the envelope with the newest roles that can. Otherwise, returns why the newest ones refuse it. */
 function openedByAny<Opened extends object>(
   before: readonly Roles[],
   open: (roles: Roles) => Opened | Refused,

@@ -1,35 +1,35 @@
 /**
- * Remembers a limited number of a host's pages to recognise duplicates under other URLs and URL patterns that only lead
- * to them.
+ * Remembers a limited number of a host's pages, to recognise duplicates under other URLs and URL patterns that lead only to
+ * them.
  *
- * A pattern becomes a trap when nearly all of several pages resembled earlier ones; its links are then no longer
- * shipped. Pages of it that still arrive are counted, so a pattern with pages of its own stops being a trap.
+ * A pattern becomes a trap when nearly all of several pages resembled earlier ones. Its links are then no longer sent. Pages
+ * of the pattern that still arrive are counted, so that a pattern with pages of its own stops being a trap.
  */
 import { bitCount, type PageExtract } from "#protocol/result";
 
-/** The oldest entries are dropped beyond these limits. */
+/** If there are more, the oldest entries are dropped. */
 const maxPages = 256;
 
 const maxPatterns = 128;
 const maxQueriedPaths = 16;
 
-/** A shape is narrow; dropping a whole folder needs more evidence. */
+/** A shape covers few URLs. Dropping a whole folder requires more evidence. */
 const shapeTrap = { leastAlike: 5, share: 0.8 };
 
 const folderTrap = { leastAlike: 10, share: 0.9 };
 
-/** Counts are halved after this many pages, so a changed site is followed again. */
+/** Counts are halved after this many pages, so that the links of a changed site are followed again. */
 const longPast = 50;
 
-/** Queries of three or more parameters are filter combinations when many sets of names occur. */
+/** Queries with three or more parameters are filter combinations if many sets of names occur. */
 const combinedQuery = /\?[^&]*&[^&]*&/;
 
 const manyNameSets = 40;
 
-/** Freely combined filters give many more sets than names; a site's own pages use few. */
+/** Freely combined filters result in many more sets than names. A site's own pages use few sets. */
 const nameSetsPerName = 2.5;
 
-/** Ships at most this many combinations of one path. */
+/** At most this many combinations of one path are sent. */
 const maxCombinations = 300;
 
 interface Pattern {
@@ -45,14 +45,14 @@ interface QueriedPath {
 }
 
 interface Likeness {
-  /** The first URL of the page when this one is a near-duplicate. */
+  /** The URL of the first such page, if this one is a near-duplicate. */
   readonly duplicateOf: string | null;
-  /** The page is a near-duplicate, or differs only in its numbers. */
+  /** True if the page is a near-duplicate, or differs only in its numbers. */
   readonly isAlike: boolean;
 }
 
 export class HostMemory {
-  /** The host's answer for a page that cannot exist; null for a proper error or an unusable answer. */
+  /** The host's answer for a page that cannot exist. Null if it was a proper error or unusable. */
   missing: { readonly askedAtMs: number; readonly print: PagePrint | null } | null = null;
   readonly #pages = new Map<string, PagePrint>();
   readonly #patterns = new Map<string, Pattern>();
@@ -70,7 +70,7 @@ export class HostMemory {
     return { duplicateOf: null, isAlike: alike };
   }
 
-  /** Remembers a page. A similar one replaces nothing, so the first stays the reference. */
+  /** Remembers a page. A similar one does not replace it, so the first one remains the reference. */
   note(url: string, print: PagePrint, alike: boolean): void {
     if (this.#pages.delete(url)) this.#urlCharacters -= url.length;
     if (!alike) this.#keep(url, print);
@@ -79,12 +79,12 @@ export class HostMemory {
     this.#count(`f${folder}`, folderTrap, alike);
   }
 
-  /** Whether a link leads to more of what was seen enough. Counts combined queries. */
+  /** Whether a link leads to more of what was seen often enough. Counts combined queries. */
   isTrap(url: string): boolean {
     return this.#isTrapPattern(url) || this.#isOneFilterMore(url);
   }
 
-  /** The approximate memory use, for the limit over all hosts, from what the engine takes for maps and strings. */
+  /** The approximate memory use, for the limit over all hosts, based on what the engine uses for maps and strings. */
   get bytes(): number {
     let bytes = 500 + 200 * this.#pages.size + this.#urlCharacters + 400 * this.#patterns.size;
     for (const { names, nameSets, queries } of this.#queried.values()) {
@@ -155,7 +155,7 @@ function isTrapPattern({ trap, pages, alike }: Pattern): boolean {
   return alike >= trap.leastAlike && alike >= trap.share * pages;
 }
 
-/** Maps keep insertion order. */
+/** Works because maps keep insertion order. */
 function forgetOldest<Value>(map: Map<string, Value>, most: number): [string, Value] | undefined {
   if (map.size <= most) return undefined;
   const oldest = map.entries().next().value!;
@@ -163,12 +163,12 @@ function forgetOldest<Value>(map: Map<string, Value>, most: number): [string, Va
   return oldest;
 }
 
-// Derives what a URL shares with others made by the same rule.
+// Derives what a URL has in common with others made by the same rule.
 
 interface UrlShapes {
-  /** Numbers and tokens masked, without the query's values. */
+  /** The URL with numbers and tokens masked, without the query's values. */
   readonly shape: string;
-  /** The same with the last segment masked: the folder's pages. */
+  /** The same with the last segment masked, which stands for the pages of a folder. */
   readonly folder: string;
 }
 
@@ -194,7 +194,7 @@ interface PagePrint {
   readonly simhashHigh: number;
   readonly simhashLow: number;
   readonly words: number;
-  /** A hash of a short page's words without numbers and its own address; null for longer pages. */
+  /** A hash of a short page's words, without numbers and its own address. Null for longer pages. */
   readonly gist: number | null;
 }
 
@@ -204,10 +204,10 @@ const leastWords = 20;
 /** Near-duplicates differ in at most this many bits (Manku and others, WWW 2007, section 3). */
 const duplicateBits = 3;
 
-/** The looser limit for several pages of one pattern: a few words in 200 change this many bits. */
+/** The looser limit for several pages of one pattern. A few changed words in 200 change this many bits. */
 const alikeBits = 5;
 
-/** The excerpt contains the full text of shorter pages. */
+/** The excerpt contains the full text of pages with fewer words. */
 const shortWords = 60;
 
 export function pagePrint(page: PageExtract, url: string): PagePrint {
@@ -251,7 +251,7 @@ function hash(text: string): number {
   return sum;
 }
 
-/** Splits a canonical URL for the trap rules more cheaply than parsing it again for every link of every page. */
+/** Splits a canonical URL for the trap rules, more cheaply than by parsing it again for every link of every page. */
 
 export interface UrlParts {
   readonly origin: string;

@@ -1,6 +1,6 @@
 /**
- * Decides whether a link looks like part of an endless URL space, judged by the link and its page. The rules are
- * narrow, so that hardly any link of a real page is caught. Most links pass by their shape alone, without being split.
+ * Decides whether a link looks like part of an endless URL space, judging by the link and its page. The rules are narrow, so
+ * that hardly any link of a real page is caught. Most links pass by their shape alone, without being split.
  */
 
 import type { PageExtract } from "#protocol/result";
@@ -24,18 +24,18 @@ type LinkTrap =
   | "many-parameters"
   | "facets";
 
-/** The value of Heritrix' TooManyPathSegments. */
+/** Heritrix uses the same value (TooManyPathSegments). */
 const maxSegments = 20;
 
 const maxQueryCharacters = 1024;
 const maxParameters = 24;
 
-/** Another filter is a trap from this many parameters, or this many of one name, on. */
+/** Another filter is a trap if there are at least this many parameters, or this many of one name. */
 const manyFacets = 6;
 
 const manyOfOneName = 4;
 
-/** This many repeated segments are a trap in any order. */
+/** If this many segments are repeated, in any order, the URL is a trap. */
 const manyRepeated = 5;
 
 interface LinkedFrom {
@@ -43,7 +43,7 @@ interface LinkedFrom {
   readonly thisYear: number;
 }
 
-/** `url` is canonical; null means an ordinary link. */
+/** `url` is canonical. Returns null for an ordinary link. */
 export function linkTrap(url: string, from: LinkedFrom): LinkTrap | null {
   const isFar = mayHaveFarDate(url, from.thisYear);
   const queryAt = url.indexOf("?");
@@ -63,10 +63,10 @@ function hasManyParameters(url: string, queryAt: number): boolean {
   );
 }
 
-/** Holds the hashes of one path's segments at a time. */
+/** The hashes of the segments of the path that is being checked. */
 const seen = new Int32Array(maxSegments + 1);
 
-/** Whether a path may have two repeated segments, or too many segments; false positives are possible. */
+/** Whether a path may have two equal segments, or too many segments. False positives are possible. */
 function mayRepeat(url: string, queryAt: number): boolean {
   const end = queryAt < 0 ? url.length : queryAt;
   let count = 0;
@@ -96,7 +96,7 @@ function pathTrap(link: UrlParts, from: LinkedFrom): LinkTrap | null {
   return isOwn && grows(link.segments, from.parts.segments) ? "growing" : null;
 }
 
-/** Counts repeated segments. Numbers repeat in ordinary paths (`/0/0/0/`) and do not count. */
+/** Counts repeated segments. Numbers do not count, because they repeat in ordinary paths (`/0/0/0/`). */
 function repeatedWords(segments: readonly string[]): number {
   let count = 0;
   for (let at = 1; at < segments.length; at++) {
@@ -126,7 +126,7 @@ function hasTriple(segments: readonly string[]): boolean {
 /** Detects a relative link appended to the page's own path: `about/` on `/about/news/` gives `/about/news/about/`. */
 function grows(link: readonly string[], page: readonly string[]): boolean {
   if (link.length < 4 || link.length < page.length) return false;
-  // The last segment is replaced for a page and extended for a folder.
+  // A relative link replaces the last segment of a page and extends that of a folder.
   const isFolder = page.length > 0 && link[page.length - 1] === page.at(-1);
   const kept = isFolder ? page.length : page.length - 1;
   for (let index = 0; index < kept; index++) if (link[index] !== page[index]) return false;
@@ -150,7 +150,7 @@ function hasManyFacets(link: UrlParts, page: UrlParts): boolean {
   return parameters.some((added) => !had.has(textOf(added)) && !pager.test(added.name));
 }
 
-/** Parameters of the next page of a list are no filters. */
+/** Parameters for the next page of a list are not filters. */
 const pager =
   /^(?:.*[^a-z])?(?:p|pg|page|paged|pageno|pagenum(?:ber)?|start|offset|from|skip|limitstart|seite|pagina|sida)\]?$/i;
 
@@ -174,8 +174,8 @@ function countOf(text: string, character: string, most: number): number {
   return count;
 }
 
-// Detects dates in URLs that no page is likely to be about, as from endless calendars. A calendar may reach three years
-// ahead and back to 1900; a full date in any other URL ten years ahead, because archives reach far back.
+// Detects dates in URLs that are unlikely to have a page, as from endless calendars. A calendar may reach three years ahead
+// and back to 1900. A full date in any other URL may reach ten years ahead and any number of years back, because archives do.
 
 const calendarYearsAhead = 3;
 const yearsAhead = 10;
@@ -196,7 +196,7 @@ const fourDigits = /\d{4}/;
 const dateName =
   /(?:^|[^a-z])(?:date|datum|day|month|from|to|start|end|since|until|von|bis)(?:[^a-z]|$)|date$/i;
 
-/** A cheap test for every link: may four digits be a year beyond what a calendar may show? */
+/** A cheap test for every link: whether four digits may be a year beyond what a calendar may show. */
 function mayHaveFarDate(url: string, thisYear: number): boolean {
   if (!fourDigits.test(url)) return false;
   let run = 0;
@@ -216,7 +216,7 @@ function mayHaveFarDate(url: string, thisYear: number): boolean {
   return false;
 }
 
-/** Call only when `mayHaveFarDate` is true. */
+/** Must only be called if `mayHaveFarDate` is true. */
 function hasFarDate(url: UrlParts, thisYear: number): boolean {
   const date = dateOf(url);
   if (date === null) return false;
@@ -229,7 +229,7 @@ function hasFarDate(url: UrlParts, thisYear: number): boolean {
 interface UrlDate {
   readonly year: number;
   readonly hasDay: boolean;
-  /** Year and month are separate parameters, which only calendars have. */
+  /** True if year and month are separate parameters, which only calendars have. */
   readonly named: boolean;
 }
 
@@ -245,7 +245,7 @@ function dateInParameters({ parameters }: UrlParts): UrlDate | null {
   }
   for (const { name, value } of parameters) {
     const found = value.length > 40 ? null : joined.exec(value);
-    // Without a separator it is a date only when the name says so.
+    // Digits without a separator are a date only if the name says so.
     if (found && (found[2] !== "" || dateName.test(name))) return dateFrom(found);
   }
   return null;
@@ -269,7 +269,7 @@ function dateFrom(found: RegExpExecArray): UrlDate {
   return { year: Number(found[1]), hasDay: found[4] !== undefined, named: false };
 }
 
-// Selects the links to ship: without sessions, duplicates and apparent traps.
+// Selects the links to send: without sessions, duplicates and apparent traps.
 
 type Link = PageExtract["links"][number];
 
@@ -278,7 +278,7 @@ interface ShippedLinks {
   readonly trapped: number;
 }
 
-/** Expects `links` without duplicates and the URL of their page. */
+/** Expects `links` without duplicates, and the URL of their page. */
 export function shipLinks(links: readonly Link[], page: string, now: Date): ShippedLinks {
   const from = { parts: urlParts(withoutSession(page)), thisYear: now.getUTCFullYear() };
   const all = links.some(({ url }) => withoutSession(url) !== url) ? withoutSessions(links) : links;
@@ -305,12 +305,12 @@ function merged(known: Link, again: Link): Link {
   };
 }
 
-// Removes sessions from links, which gives the page's public URL. Sites add sessions for visitors without cookies
-// (Servlet specification section 7.1.3, PHP's session.use_trans_sid, ASP.NET's cookieless sessions, ColdFusion), so a
-// crawler would see new URLs for the same pages forever. Names with no other meaning lose any value; ambiguous names
-// (`sid` may be a story's number) lose only token-like values, as in the Internet Archive's rules.
+// Removes sessions from links, which gives the page's public URL. Sites add sessions for visitors without cookies (Servlet
+// specification section 7.1.3, PHP's session.use_trans_sid, ASP.NET's cookieless sessions, ColdFusion), so a crawler would see
+// new URLs for the same pages forever. Names with no other meaning lose any value. Ambiguous names (`sid` may be a story's
+// number) lose only values that look like tokens, as in the Internet Archive's rules.
 
-/** The session in a path follows a semicolon. */
+/** A session in a path follows a semicolon. */
 const pathSession = /;(?:jsessionid|phpsessid|sessionid|session|sid)(?:=|%3d)[^/?#;&]*/gi;
 
 /** ASP.NET uses a separate segment, `(S(24 letters and digits))`, alone or with others of its kind. */
@@ -321,12 +321,12 @@ const sessionName =
 
 const perhapsSessionName = /^(?:sid|s|ses|sess|session|session_?id|sessid|sess_?id|sessionkey|phpsess)$/i;
 
-/** A random number in hex or letters (at least 20 characters, digits among them, no words), or a UUID. */
+/** A random number in hex or letters (at least 20 characters, including digits, no words), or a UUID. */
 const token = /^(?:(?=[^/]*\d)[A-Za-z0-9]{20,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 const hint = /[;(]|s(?:ess|id)|zenid|cf(?:id|token)|[?&]s(?:es)?=|sid=/i;
 
-/** `url` is canonical; without a session the same text is returned. */
+/** `url` is canonical. If it has no session, the same text is returned. */
 export function withoutSession(url: string): string {
   const mark = url.indexOf("?");
   if (mark < 0 && !url.includes(";") && !url.includes("(")) return url;

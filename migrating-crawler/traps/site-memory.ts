@@ -1,25 +1,25 @@
 /**
- * Judges each page by what is remembered of its host: near-duplicates, "not found" pages with status 200, and links
- * into patterns that lead to nothing new. One instance lives as long as the crawler; the least recently crawled hosts
- * are dropped. Nothing is saved on disk, because it is soon learned again.
+ * Judges each page by what is remembered of its host: near-duplicates, "not found" pages with status 200, and links into
+ * patterns that lead to nothing new. One instance lives as long as the crawler. The least recently crawled hosts are dropped.
+ * Nothing is saved on disk, because it is soon learned again.
  */
 import { randomInt } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { PageExtract } from "#protocol/result";
 import { HostMemory, looksAlike, pagePrint } from "./host-memory.ts";
 
-/** The total of all hosts. A host with 256 pages takes about 80 KB. */
+/** Limit for all hosts together. A host with 256 pages takes about 80 KB. */
 const maxBytes = 8_000_000;
 
 const maxHosts = 5000;
 
-/** A host is asked for a page that cannot exist at most this often. */
+/** Minimum time until a host is again asked for a page that cannot exist. */
 const askAgainMs = 24 * 3600 * 1000;
 
 /** The host's answer for a page that cannot exist. */
 export type MissingAnswer =
   | { readonly type: "page"; readonly page: PageExtract }
-  /** An error, redirect or refusal, with nothing to compare. */
+  /** An error, redirect or refusal, which leaves nothing to compare. */
   | { readonly type: "no-page" }
   /** There was no turn for the request. */
   | { readonly type: "not-asked" };
@@ -38,7 +38,7 @@ export class SiteMemory {
     return this.#hosts.calculatedSize;
   }
 
-  /** Adds what the host's other pages reveal. For sitemaps and feeds only links are checked. */
+  /** Adds what the host's other pages reveal. For sitemaps and feeds, only links are checked. */
   async judge(page: PageExtract, at: JudgedAt): Promise<PageExtract> {
     const { hostname } = new URL(at.url);
     const memory = this.#hosts.get(hostname) ?? new HostMemory();
@@ -46,7 +46,7 @@ export class SiteMemory {
     const isJudged = page.kind !== "sitemap" && page.kind !== "feed" && page.needsScripts !== true;
     const judged = isJudged ? await judgePage(page, memory, at) : page;
     const shipped = withoutKnownTraps(judged, memory, hostname);
-    // The cache keeps an object's initial size, so it is inserted again.
+    // The cache keeps the initial size of an object, so it is inserted again.
     this.#hosts.delete(hostname);
     this.#hosts.set(hostname, memory, { size: memory.bytes });
     return shipped;
@@ -83,7 +83,7 @@ async function ask(memory: HostMemory, at: JudgedAt): Promise<void> {
   memory.missing = { askedAtMs: at.nowMs, print };
 }
 
-/** Nothing of it is indexed; its links repeat those of every page or are random. */
+/** Nothing of the page is indexed. Its links are those of every page, or random. */
 function withoutContent(page: PageExtract): PageExtract {
   return { ...page, softNotFound: true, lexemes: "", links: [] };
 }
@@ -101,16 +101,16 @@ function isOf(hostname: string, url: string): boolean {
   return url.startsWith(hostname, at) && (after === "/" || after === ":");
 }
 
-// Recognises "not found" pages with status 200 (Bar-Yossef and others, "Sic transit gloria telae", WWW 2004) by clear
-// wording, or by similarity to the host's answer for a page that cannot exist. Long pages are never taken for one,
-// since they may be about the subject.
+// Recognises "not found" pages with status 200 (Bar-Yossef and others, "Sic transit gloria telae", WWW 2004) by clear wording,
+// or by similarity to the host's answer for a page that cannot exist. Long pages are never considered such pages, since they
+// may be about the subject.
 
 /** An error page has fewer words, including menus and footers. */
 const mostWords = 400;
 
 type Suspicion = "certain" | "likely" | "none";
 
-/** `isAlike`: another URL of the host has (nearly) the same page. The front page always exists. */
+/** `isAlike`: another URL of the host has the same or nearly the same page. The front page always exists. */
 function suspicionOf(page: PageExtract, at: { readonly url: string; readonly isAlike: boolean }): Suspicion {
   if (page.words > mostWords || new URL(at.url).pathname === "/") return "none";
   const mainHeading = page.headings.find((heading) => heading.level <= 2)?.text ?? "";
@@ -122,7 +122,7 @@ function suspicionOf(page: PageExtract, at: { readonly url: string; readonly isA
 
 // Recognises how sites say "this page does not exist" in the most common languages of the web.
 
-/** In lower case, without punctuation. */
+/** Phrases in lower case, without punctuation. */
 const phrases = `
 not found|page not found|file not found|document not found|content not found|url not found|resource not found
 page cannot be found|page can t be found|page could not be found|page couldn t be found|page was not found
@@ -176,8 +176,8 @@ const beyondLatin = /[^\0-\u024f\u1e00-\u1eff]/;
 const known = new Set(phrases.trim().split(/\||\n/).map(plainWords));
 
 /**
- * Phrases that are also conclusive within a longer text, by their first word. Two-word phrases of alphabetic scripts
- * may occur in any sentence; phrases without blanks belong to scripts without blanks.
+ * Phrases that are also conclusive within a longer text, by their first word. Two-word phrases of alphabetic scripts are left
+ * out, because they may occur in any sentence. Phrases without blanks belong to scripts without blanks.
  */
 const telling = new Map<string, string[]>();
 
@@ -189,7 +189,7 @@ for (const phrase of known) {
   else if (beyondLatin.test(phrase)) unspaced.push(phrase);
 }
 
-/** Surrounding words that add nothing. */
+/** Words around a phrase that add nothing. */
 const fillerWords = [
   "4 ?0 ?4|http|https|status|code|error|erreur|fehler|fehlerseite|errore|erro|fel|feil|fejl|virhe|błąd|chyba|hiba|eroare|hata|ошибка|помилка",
   "oops|whoops|uh oh|ups|hoppla|sorry|oh no|we re sorry|lo sentimos|désolé|the|a|die|la|el",
@@ -200,8 +200,8 @@ const fillers = new RegExp(`(?<![\\p{L}\\p{N}])(?:${fillerWords})(?![\\p{L}\\p{N
 const maxTitleCharacters = 200;
 
 /**
- * said: the whole title, or a part between separators, says nothing else. hinted: the phrase occurs somewhere, or a
- * part is only a 404.
+ * `said`: the whole title, or a part between separators, says nothing else. `hinted`: the phrase occurs somewhere, or a part
+ * is only a 404.
  */
 export function saysNotFound(title: string): "said" | "hinted" | null {
   const bounded = title.slice(0, maxTitleCharacters);
@@ -213,7 +213,7 @@ export function saysNotFound(title: string): "said" | "hinted" | null {
   return tells(plainWords(bounded)) ? "hinted" : null;
 }
 
-/** Whether the start of a text contains a phrase, or is nothing else. */
+/** Whether the start of a text contains a phrase, or consists of nothing else. */
 export function mentionsNotFound(text: string): boolean {
   const words = plainWords(text.slice(0, 600));
   return known.has(words) || tells(words);

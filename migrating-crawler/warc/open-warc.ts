@@ -17,7 +17,7 @@ export interface Warc {
   close(): Promise<void>;
 }
 
-/** Returns null when the settings ask for none. Throws ConfigError when the folder is not writable. */
+/** Returns null if the settings ask for none. Throws ConfigError if the folder is not writable. */
 export function openWarc(
   { warc, name }: Pick<CrawlerConfig, "warc" | "name">,
   { software, userAgent }: { readonly software: string; readonly userAgent: () => string },
@@ -58,9 +58,9 @@ function warcinfo(about: {
 }
 
 // Archives fetches as WARC records: a response with its request, or a revisit for known content (WARC/1.1 section 6.7):
-// `server-not-modified` for a 304, and `identical-payload-digest` for bytes that this process wrote before. Statements
-// about page uses are partly elsewhere (robots.txt, tdmrep.json), so a metadata record (section 6.6) that refers to the
-// page lists all of them with their sources and the conclusion.
+// `server-not-modified` for a 304, and `identical-payload-digest` for bytes that this process wrote before. Statements about
+// page uses are partly elsewhere (robots.txt, tdmrep.json), so a metadata record (section 6.6) that refers to the page lists
+// all of them with their sources and the conclusion.
 
 interface Exchanged {
   readonly asked: AskedOfSite;
@@ -69,10 +69,10 @@ interface Exchanged {
   readonly body: WireBody | null;
 }
 
-/** Payload digests take about 10 MB. */
+/** This many payload digests take about 10 MB. */
 const rememberedPayloads = 50_000;
 
-/** Pages under extraction, whose metadata may still follow. */
+/** Enough for pages that are being extracted, whose metadata may still follow. */
 const rememberedAnswers = 1000;
 
 const profiles = "http://netpreserve.org/warc/1.1/revisit/";
@@ -83,7 +83,7 @@ class WarcRecorder implements ExchangeRecorder {
   readonly #written = new LRUCache<string, { readonly url: string; readonly date: Date }>({
     max: rememberedPayloads,
   });
-  /** The record of each URL's latest answer. */
+  /** The id of the record of each URL's latest answer. */
   readonly #answers = new LRUCache<string, string>({ max: rememberedAnswers });
 
   constructor(files: WarcFiles, now: () => Date) {
@@ -180,15 +180,15 @@ function fieldsOf({ url, address, http }: AskedOfSite): Record<string, string | 
   return { "WARC-Target-URI": url, "WARC-IP-Address": address, "WARC-Protocol": http === "2" ? "h2" : null };
 }
 
-/** Concerns answers whose body was dropped. */
+/** Needed for answers whose body was dropped. */
 function hasBody({ status, head }: SiteAnswer): boolean {
   return status !== 204 && fieldOf(head, "content-length") !== "0";
 }
 
-// Formats a request and its answer as HTTP/1.1 messages for WARC records, whichever HTTP version carried them, since no
-// form for HTTP/2 is agreed on. The body stays as transferred, with its content codings. Chunks are already removed, so
-// `Transfer-Encoding` gets Common Crawl's name for it and readers do not expect chunks. Users and passwords in a
-// header's URLs are left out.
+// Formats a request and its answer as HTTP/1.1 messages for WARC records, whichever HTTP version carried them, since there is
+// no agreed form for HTTP/2. The body stays as transferred, with its content codings. Chunks are already removed, so
+// `Transfer-Encoding` is renamed as in Common Crawl and readers do not expect chunks. Users and passwords are removed from
+// URLs in headers.
 
 function requestBlock({ url, headers }: Pick<AskedOfSite, "url" | "headers">): Buffer {
   const { host, pathname, search } = new URL(url);
@@ -226,9 +226,7 @@ const textOf = (raw: string | Buffer): string => (typeof raw === "string" ? raw 
 
 // Records an answer when it has been read or dropped. An aborted one leaves no record.
 
-/**
- * `record` is awaited, so a slow disk slows the crawl instead of filling the memory; null means that no body was read.
- */
+/** `record` is awaited, so that a slow disk slows the crawl and does not fill the memory. It receives null for an unread body. */
 function recorded(answer: SiteAnswer, record: (body: WireBody | null) => Promise<void>): SiteAnswer {
   const { status, headers, head, firstByteMs } = answer;
   return {
@@ -249,16 +247,16 @@ function recorded(answer: SiteAnswer, record: (body: WireBody | null) => Promise
   };
 }
 
-// Builds one WARC/1.1 record (ISO 28500:2017; iipc.github.io/warc-specifications) before compression. Digests are SHA-1
-// in base 32, which every reader supports; they detect copies and damage but protect nothing.
+// Builds one WARC/1.1 record (ISO 28500:2017, iipc.github.io/warc-specifications) before compression. Digests are SHA-1 in
+// base 32, which every reader supports. They detect copies and damage but protect nothing.
 
 interface WarcRecord {
   readonly type: "warcinfo" | "request" | "response" | "revisit" | "metadata";
-  /** `<urn:uuid:…>`, generated when absent. */
+  /** `<urn:uuid:…>`, generated if absent. */
   readonly id?: string;
   readonly date: Date;
   readonly contentType: string;
-  /** Further named fields in order; null values are left out. */
+  /** More named fields, in order. Null values are left out. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly block: Buffer;
   /** The payload's offset in the block, if there is a payload. */
@@ -289,7 +287,7 @@ function writeWarcRecord(record: WarcRecord): Buffer {
 
 const warcDigest = (bytes: Uint8Array): string => `sha1:${base32(createHash("sha1").update(bytes).digest())}`;
 
-/** Foreign text must not end our lines. */
+/** Text from outside must not end the record's own lines. */
 function clean(value: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   return value.replace(/[\u0000-\u001f\u007f]/g, " ");

@@ -1,7 +1,7 @@
 /**
  * Writes WARC files: each record is compressed separately (gzip) and appended to `<name>.warc.gz.open`, which becomes
- * `<name>.warc.gz` when full or at stop. At the limit for all files, the oldest are removed, or writing stops and is
- * reported. A disk that refuses writes also stops the writing; the crawl continues.
+ * `<name>.warc.gz` when full or at stop. At the limit for all files, the oldest are removed, or writing stops and that is
+ * reported. A disk that refuses writes also stops the writing, while the crawl continues.
  */
 import {
   closeSync,
@@ -23,7 +23,7 @@ import { ConfigError } from "#core/errors";
 
 export interface WarcFilesSettings {
   readonly folder: string;
-  /** The limits of all files together, and of one. */
+  /** Maximum size of all files together, and of one. */
   readonly maxBytes: number;
   readonly fileBytes: number;
   readonly whenFull: "stop" | "remove-oldest";
@@ -50,7 +50,7 @@ export class WarcFiles {
   #turn: Promise<void> = Promise.resolve();
   #stopped = "";
 
-  /** Throws ConfigError when the folder is not writable. */
+  /** Throws ConfigError if the folder is not writable. */
   constructor(settings: WarcFilesSettings) {
     this.#settings = settings;
     this.#prefix = `nearcrawl-${settings.name}-`;
@@ -70,7 +70,7 @@ export class WarcFiles {
     return this.#finished.reduce((sum, { bytes }) => sum + bytes, 0) + (this.#open?.bytes ?? 0);
   }
 
-  /** Appends related records to one file. Resolves when they were written or given up. */
+  /** Appends related records to one file. Resolves when they have been written or abandoned. */
   append(records: readonly Buffer[]): Promise<void> {
     this.#turn = this.#turn.then(() => this.#append(records));
     return this.#turn;
@@ -138,7 +138,7 @@ export class WarcFiles {
   }
 }
 
-/** Retries from the same place until everything is written, so a full disk leaves no partial record. */
+/** Retries from the same position until everything is written, so that a full disk leaves no partial record. */
 function write(file: OpenFile, piece: Buffer): void {
   for (let done = 0; done < piece.length; ) {
     done += writeSync(file.descriptor, piece, done, piece.length - done, file.bytes + done);
@@ -152,8 +152,8 @@ function finishedName(path: string): string {
   return finished;
 }
 
-// Truncates an incomplete record that a kill or power cut left at the end of a WARC file. Each record is a separate
-// gzip member, so only the last can be incomplete. Its start is searched from the end; gzip inside a record (a body as
+// Truncates an incomplete record that a kill or power cut left at the end of a WARC file. Each record is a separate gzip
+// member, so only the last one can be incomplete. Its start is searched for from the end. gzip inside a record (a body as
 // transferred) does not unpack to the start of a record.
 
 /** The header of every member that node:zlib writes (RFC 1952: deflate, no flags, no time). */
@@ -161,7 +161,7 @@ const memberHead = Buffer.from([0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00])
 
 const recordHead = "WARC/1.1\r\n";
 
-/** No record is longer, because bodies are kept up to 5 MB. */
+/** No record is longer, because at most 5 MB are kept of a body. */
 const tailBytes = 16 * 1024 * 1024;
 
 const maxRecordBytes = 64 * 1024 * 1024;
@@ -196,7 +196,7 @@ function wholeLength(tail: Buffer): number {
       if (isWhole(tail.subarray(at))) return tail.length;
       return isWhole(tail.subarray(at, unclear)) ? unclear : at;
     }
-    // Too little is left to recognise it.
+    // Too little is left to recognise the start of a record.
     if (recordHead.startsWith(beginning)) unclear = at;
   }
   return tail.length < tailBytes ? 0 : tail.length;
@@ -212,7 +212,7 @@ function beginningOf(member: Buffer): string {
   }
 }
 
-/** Checks that the rest is one or more complete members. */
+/** Checks that the rest consists of one or more complete members. */
 function isWhole(members: Buffer): boolean {
   try {
     const unpacked: unknown = gunzipSync(members, { maxOutputLength: maxRecordBytes, info: true });
