@@ -1,5 +1,5 @@
 /**
- * The one-file bundle starts here. The main thread runs the crawler; any other thread loads only what extraction needs,
+ * The one-file bundle starts here. The main thread runs the crawler, while any other thread loads only what extraction needs,
  * which saves memory. Modules imported with `await` are initialised only when that import runs.
  */
 import { isMainThread } from "node:worker_threads";

@@ -1,5 +1,5 @@
 /**
- * The partners' one-file program `nearcrawl-crawler.mjs` starts here. The main thread runs the commands; any other
+ * The partners' one-file program `nearcrawl-crawler.mjs` starts here. The main thread runs the commands, while any other
  * thread loads only what extraction needs.
  */
 import { isMainThread } from "node:worker_threads";

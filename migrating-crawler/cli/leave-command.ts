@@ -193,7 +193,7 @@ async function sayGoodbye(config: CrawlerConfig, times: LeaveTimes): Promise<Lea
   return refused === null ? { type: "left" } : { type: "refused", reason: refused };
 }
 
-/** A crawler whose limit is no pages at all is given no work. */
+/** Sets a limit of no pages, with which a crawler is given no work. */
 function withoutWork(config: CrawlerConfig): CrawlerConfig {
   return { ...config, limits: { ...config.limits, pagesPerDay: 0 } };
 }

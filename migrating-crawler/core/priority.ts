@@ -1,6 +1,6 @@
 /**
- * Sets the process's scheduling priority, as nice(1) does. Linux keeps a priority per thread, so running threads are
- * set too. Raising it again needs rights that a crawler should not have.
+ * Sets the process's scheduling priority, as nice(1) does. Linux has a priority per thread, so running threads are set too.
+ * Raising it again requires rights that a crawler should not have.
  */
 import { readdirSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
@@ -15,7 +15,7 @@ export function keepPriority(nice: number, log: CrawlerLog): void {
   }
 }
 
-/** Returns 0, which means the process, where the system does not list its threads. */
+/** Returns 0, which means the process, if the system does not list its threads. */
 function threads(): number[] {
   try {
     return readdirSync("/proc/self/task").map(Number);

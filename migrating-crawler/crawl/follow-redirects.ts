@@ -13,7 +13,7 @@ import { crawlSlice, type SliceEnding, type SliceTools } from "./crawl-slice.ts"
 
 export interface FollowedHop {
   readonly url: string;
-  /** The verdict of robots.txt with its rule. Null if robots.txt was unavailable; the result then says why. */
+  /** The verdict of robots.txt with its rule. Null if robots.txt was unavailable, for which the result gives the reason. */
   readonly robots: RobotsVerdict | null;
   readonly crawlDelaySeconds: number | null;
   /** Time from the start of this hop to its result, including the wait for the host's pace. */

@@ -204,7 +204,6 @@ function ownTitle(metas: ReadonlyMap<string, string>): string | undefined {
 
 type Thing = Readonly<Record<string, unknown>>;
 
-/** Limits the nodes visited and their depth. */
 const maxThings = 2000;
 const maxDepth = 12;
 

@@ -238,7 +238,7 @@ function fieldOf(line: string): Field | null {
   return { key: aliases.get(key) ?? key, value: trimmed(value) };
 }
 
-/** Trims ASCII blanks only; `trim()` would also remove a byte order mark. */
+/** Trims only ASCII blanks, because `trim()` would also remove a byte order mark. */
 function trimmed(text: string): string {
   let first = 0;
   let end = text.length;
@@ -261,7 +261,6 @@ function secondsOf(text: string): number | null {
   return Number.isFinite(seconds) ? seconds : null;
 }
 
-/** Decodes the file's bytes for people and URLs. */
 const textOf = (bytes: string) => Buffer.from(bytes, "latin1").toString();
 
 // Splits a robots.txt into lines. RFC 9309 section 2.2 requires UTF-8, but files also come in UTF-16, with or without a byte

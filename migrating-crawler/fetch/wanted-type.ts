@@ -1,8 +1,8 @@
 /**
  * Decides which documents are read: HTML, XHTML, plain text, XML that may be a feed or sitemap, and compressed sitemaps. A
- * credible header decides, or else the first bytes (WHATWG MIME Sniffing, sections 5, 7 and 8). This departs from the standard
- * in three ways: every body is examined, because programs and images are served as HTML. HTML served as plain text is read as
- * HTML unless the site says `nosniff`. Comments are skipped.
+ * credible header decides, or else the first bytes (WHATWG MIME Sniffing, sections 5, 7 and 8). Unlike in the standard, every
+ * body is examined, because programs and images are served as HTML. Besides, HTML served as plain text is read as HTML unless
+ * the site says `nosniff`, and comments are skipped.
  */
 import { mediaType } from "../extract/document-kind.ts";
 import { isGzip, peekGzip } from "../extract/unpack-gzip.ts";

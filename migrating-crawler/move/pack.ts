@@ -102,8 +102,8 @@ function filesOf(home: string, withResults: boolean): PackedFile[] {
 // Records a move's progress on this machine in `moving/journal.json`. It is written before the coordinator may learn of the
 // step, so that a killed crawler knows what a refusal with `moved` means.
 //
-// none → waiting (the coordinator decides) → settling (decided; the folder is being changed) → none; waiting → none
-// when the coordinator welcomes the old identity.
+//   none → waiting (the coordinator decides) → settling (decided, the folder is being changed) → none
+//   waiting → none (the coordinator welcomes the old identity)
 
 const journalSchema = z.object({
   /** `out`: this crawler moves away. `in`: this host will run another one. */

@@ -11,7 +11,6 @@ import {
   type StatedPreference,
 } from "#protocol/preferences";
 
-/** Where a statement was found, and which standard it follows. */
 export type Stated = Pick<StatedPreference, "standard" | "place">;
 
 /** The answers of one text. Allowed and denied uses become separate statements. */

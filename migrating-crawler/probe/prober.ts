@@ -412,8 +412,8 @@ class LoopTicks {
   }
 
   /**
-   * An event handled now had not arrived at the loop's last check, before the second to last tick, because timers run before
-   * sockets after a stall.
+   * An event handled now had not arrived at the loop's last check. That was before the second to last tick, because timers run
+   * before sockets after a stall.
    */
   lateMs(): number {
     return Math.max(0, performance.now() - this.#beforeMs - 2 * tickMs);

@@ -140,7 +140,6 @@ export interface SupervisorSettings {
   /** The port of the local page. 0 means none. */
   readonly statusPort: number;
   readonly route: () => CoordinatorRoute;
-  /** The limits that apply to the supervisor's own downloads. */
   readonly limits: DownloadLimits;
   /** Files outside its home that the crawler may read. */
   readonly readable: readonly string[];
