@@ -1,6 +1,6 @@
 /**
- * `uninstall` leaves, stops the crawler and removes its folder. It changes nothing else, but lists the files that other
- * programs installed elsewhere.
+ * `uninstall` leaves, stops the crawler and removes its folder. It changes nothing else, but names what others installed
+ * elsewhere, such as the systemd unit.
  */
 import {
   existsSync,

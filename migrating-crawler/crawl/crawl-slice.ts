@@ -168,7 +168,7 @@ function allows(robots: OriginRobots, path: string): boolean {
   return robots.type === "known" && robots.verdict(path).allowed;
 }
 
-/** Refuses the URL without contacting the host. If robots.txt itself is missing, the rest of the slice waits too. */
+/** Refuses the URL without contacting the host. If robots.txt itself is unavailable, the rest of the slice waits too. */
 async function refuse(slice: Slice, task: Task, robots: OriginRobots): Promise<SliceEnding> {
   const { lease, tools, visit, signal } = slice;
   if (signal.aborted) return String(signal.reason);

@@ -255,7 +255,7 @@ interface KnownPaces {
   readonly addresses: [string, AddressPace][];
 }
 
-/** A domain's charge exceeds the others' by at most this much, since a single request cannot have taken longer. */
+/** A domain's charge exceeds the virtual time by at most this much, since a single request cannot have cost more. */
 const mostOwedMs = 600_000;
 
 /** For each address, only the domains with the highest charge are saved. */
