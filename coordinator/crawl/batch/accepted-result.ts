@@ -23,7 +23,7 @@ export interface CountedResult extends ArrivedResult {
   readonly isUnsettled?: boolean;
 }
 
-/** The site's statement about the page's uses, by its number in table preference_set; null for none. */
+/** The site's statement about the page's uses, as its number in table preference_set. Null if it makes none. */
 interface Stated {
   readonly set: number | null;
   readonly maySearch: boolean;
@@ -31,10 +31,10 @@ interface Stated {
   readonly before: { readonly set: number | null; readonly maySearch: boolean } | null;
 }
 
-/** Nested lists followed: an index, its sitemaps, their pages; deeper ones admit nothing. */
+/** How many nested lists are followed: an index, its sitemaps, their pages. Deeper ones admit nothing. */
 export const mostListsInARow = 3;
 
-/** The page for the index; null when nothing was fetched, it says "not found", or it only names URLs. */
+/** The page for the index. Null if nothing was fetched, the page says "not found", or it only names URLs. */
 export function indexedPage({ outcome, page }: FetchResult): PageExtract | null {
   if (outcome.type !== "fetched" || page === null || isSoftNotFound({ outcome, page })) return null;
   return isList({ outcome, page }) ? null : page;
@@ -51,7 +51,7 @@ export function isList({ outcome, page }: Pick<FetchResult, "outcome" | "page">)
 export interface NextFetch {
   readonly at: Date;
   readonly isGone: boolean;
-  /** What the visit found of the page's changes; absent without anything to compare. */
+  /** What the visit found of the page's changes. Absent if there was nothing to compare. */
   readonly visit?: VisitFindings;
 }
 
@@ -62,16 +62,16 @@ export interface ArrivedResult {
   /** Compressed bytes of this result on the wire. */
   readonly shippedBytes: number;
   /**
-   * The flow's recrawl decision, given the consecutive failures before this result and the known page; `fetchedAt` is
-   * by a trusted clock.
+   * The caller's recrawl decision, given the consecutive failures before this result and the known page. `fetchedAt`
+   * comes from a trusted clock.
    */
   readonly again: (
     failuresBefore: number,
     page?: { readonly known: KnownPage; readonly fetchedAt: Date },
   ) => NextFetch;
-  /** Keyed URLs to admit, without those not to be followed. */
+  /** URLs to admit, with their keys; those not to be followed are left out. */
   readonly admit: readonly AdmittedUrl[];
-  /** A sitemap's entries of other hosts, admitted if those hosts' robots.txt names it. */
+  /** A sitemap's entries for other hosts, admitted if those hosts' robots.txt names the sitemap. */
   readonly foreign: readonly AdmittedUrl[];
   readonly links: readonly {
     readonly hostHash: HostHash;
@@ -94,13 +94,13 @@ export interface TakenResults {
   readonly stored: number;
   /** Results that had arrived before and are acknowledged again. */
   readonly duplicates: number;
-  /** Not under a lease of this crawler: dropped and acknowledged. */
+  /** Results that were under no lease of this crawler, and so were dropped and acknowledged. */
   readonly withoutLease: number;
-  /** URLs of the pages' own hosts; others follow through the outbox (frontier/link-outbox-store.ts). */
+  /** URLs of the pages' own hosts. Those of other hosts follow through the outbox (frontier/link-outbox-store.ts). */
   readonly newUrls: number;
   /** URLs of other hosts that wait in the outbox. */
   readonly posted?: number;
   readonly refused?: readonly RefusedResult[];
-  /** Sequences of results that were compared with another crawler's and not stored (double-checks.ts). */
+  /** Sequence numbers of results that were compared with another crawler's and not stored (double-checks.ts). */
   readonly checked?: readonly number[];
 }

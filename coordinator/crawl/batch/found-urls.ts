@@ -1,25 +1,25 @@
-/** URLs that a result names and the worth of its page, as the rooms after a stored batch see them. */
+/** URLs that a result names, and the worth of its page, for the rooms that follow a stored batch. */
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress, UrlKey } from "#core/url-key";
 import type { ChangeFrequency } from "#protocol/result";
 
 export interface AdmittedUrl {
   readonly key: UrlKey;
-  /** Links from a seed; in a result, links from its page, to which the store adds the page's depth. */
+  /** Number of links from a seed. In a result it counts from its page, and the store adds the page's depth. */
   readonly depth: number;
   /** When true, `depth` counts from a seed (entries of a host's own sitemaps). */
   readonly fromSeed?: boolean;
-  /** Consecutive redirects that lead to it, counted like `depth`. */
+  /** Consecutive redirects that lead to the URL, counted like `depth`. */
   readonly redirects?: number;
-  /** Nested sitemaps and feeds that lead to it, counted like `depth`. */
+  /** Nested sitemaps and feeds that lead to the URL, counted like `depth`. */
   readonly lists?: number;
-  /** Named as a sitemap or feed, of which a host may have only a few. */
+  /** Whether the URL was named as a sitemap or feed, of which a host may have only a few. */
   readonly isList?: boolean;
-  /** Last change stated by a sitemap or feed of the same host. */
+  /** Last modification as stated by a sitemap or feed of the same host. */
   readonly modifiedAt?: Date;
-  /** Change frequency stated by a sitemap of the same host. */
+  /** Change frequency as stated by a sitemap of the same host. */
   readonly changeFrequency?: ChangeFrequency;
-  /** Registrable domain of the naming page; absent when there is none or it is ignored. */
+  /** Registrable domain of the page that names the URL. Absent if there is none or it is ignored. */
   readonly linkedFrom?: string;
 }
 

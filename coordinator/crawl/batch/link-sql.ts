@@ -1,4 +1,4 @@
-/** SQL over table out_link to find links to a page, for which the view `link` would be read whole. */
+/** SQL that finds links to a page in table out_link. Through the view `link`, the whole table would be read. */
 
 const mostOwnPages = 5000;
 

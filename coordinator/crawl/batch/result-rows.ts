@@ -117,12 +117,12 @@ export function urlRow(counted: CountedResult, worth: PageWorth | null, now: Dat
   };
 }
 
-/** The page is stored without its text, as its site wants. */
+/** Whether the page is stored without its text, as its site wants. */
 function isWithoutText({ result, stated }: CountedResult): boolean {
   return stated?.maySearch === false || (indexedPage(result) === null && stated?.before?.maySearch === false);
 }
 
-/** When the host may be contacted again; the delay counts from the end of the fetch. */
+/** When the host may be contacted again. The delay counts from the end of the fetch. */
 export function notBeforeOf(result: FetchResult, now: Date): Date {
   const overMs = fetchedAtOf(result, now).getTime() + result.timing.totalMs;
   return new Date(Math.min(overMs, now.getTime()) + result.hostDelayMs);
@@ -156,7 +156,7 @@ function statusOf(outcome: FetchOutcome): number | null {
   return "status" in outcome ? outcome.status : (challengeOf(outcome)?.status ?? null);
 }
 
-/** A crawler's clock may be wrong; a future time would delay the host needlessly. */
+/** A crawler's clock may be wrong, and a future time would delay the host needlessly. */
 export function fetchedAtOf(result: FetchResult, now: Date): Date {
   return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 }
@@ -207,10 +207,10 @@ function unfollowed({ before }: CountedResult): string {
   return `; not followed, it would be redirect ${before.redirects + 1} in a row`;
 }
 
-/** What a visit shows of the page's links. */
+/** What a visit reveals about the page's links. */
 export interface LinkFacts {
   readonly outLinks: number | null;
-  /** Anansi's C (results/change-ratio); null without a comparison. */
+  /** Anansi's C (results/change-ratio). Null if there was no comparison. */
   readonly changeRatio: number | null;
 }
 

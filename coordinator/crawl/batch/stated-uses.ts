@@ -40,7 +40,7 @@ export function listOfStatements(stated: readonly StatedPreference[]): readonly 
     });
 }
 
-/** Of equally strict ones, those about search come first, since search is what is obeyed here. */
+/** Among equally strict statements those about search come first, since search is the use that is obeyed here. */
 const strictness = ({ answer, uses }: StatedPreference) =>
   2 * preferenceAnswers.indexOf(answer) + Number(uses.includes("search"));
 

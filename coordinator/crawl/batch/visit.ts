@@ -31,30 +31,29 @@ export interface KnownPage {
   readonly lastFetchedAt: Date | null;
   /** The planned time of this visit. */
   readonly plannedAt: Date;
-  /** SHA-256 of the body, hex; null without a comparison. */
+  /** SHA-256 of the body in hex. Null if there is nothing to compare. */
   readonly digest: string | null;
   readonly backLinks: number;
   readonly pageRank: number | null;
-  /** From the host's sitemaps and feeds. */
+  /** Statements from the host's sitemaps and feeds. */
   readonly stated?: StatedChanges;
-  /** Of its host: mean changes per day, priority group, multiplier; null when unknown. */
+  /** The host's mean changes per day, priority group and multiplier. Null if unknown. */
   readonly channelChangesPerDay: number | null;
   readonly channelGroup: number | null;
   readonly hostMultiplier: number | null;
 }
 
 export interface VisitFindings {
-  /** Null without a comparison. */
+  /** Null if there was no comparison. */
   readonly hasChanged: boolean | null;
-  /** Since the previous visit; null for the first or when not believed. */
+  /** Time since the previous visit. Null for the first visit or if the times are not believed. */
   readonly gapSeconds: number | null;
-  /** To be added to the sums. */
   readonly sums: VisitSums;
-  /** The new estimate; null when the visit shows nothing. */
+  /** The new estimate. Null if the visit shows nothing. */
   readonly changesPerDay: number | null;
-  /** Time to the next visit; null for the fixed interval. */
+  /** Time to the next visit. Null means the fixed interval. */
   readonly intervalSeconds: number | null;
-  /** While too little is known of the page, it waits no longer than the fixed interval. */
+  /** While too little is known about the page, the fixed interval is its maximum wait. */
   readonly isLearning: boolean;
 }
 
@@ -68,7 +67,7 @@ export function challengeOf(outcome: FetchOutcome): Challenge | null {
   return outcome.type === "failed" ? (outcome.challenge ?? null) : null;
 }
 
-/** Whether it counts as a consecutive failure; anything else resets the count. */
+/** Whether the outcome counts as a consecutive failure. Any other outcome resets the count. */
 export function isFailure(outcome: FetchOutcome): boolean {
   return outcome.type === "failed" || outcome.type === "http-error";
 }

@@ -1,26 +1,26 @@
 /**
- * Table address_turn: across the fleet one crawler at a time uses an address, however many hosts are behind it and
- * whoever has their subnets. A lease begins only when all addresses of its host are the crawler's turn. Turns belong to
- * the leases' transaction: they are taken and counted just before leases are written, returned for hosts that got none,
- * and ended with the leases. After the last one the address rests before another turn. A turn of continuous leases ends
- * after half a minute: its crawler begins nothing more there until the address is free.
+ * Table address_turn. Across the fleet, one crawler at a time uses an address, however many hosts are behind it and whoever
+ * has their subnets. A lease begins only when its crawler has the turn at every address of the host. Turns belong to the
+ * leases' transaction: they are taken and counted just before leases are written, returned for hosts that got none, and ended
+ * with the leases. After the last lease the address is left alone for a while before the next turn. A turn of continuous
+ * leases ends after half a minute: its crawler begins nothing more there until the address is free.
  *
- * A turn is over once its latest lease would have expired and its address has rested, whatever its count. A new turn
- * may then begin before the end of an old lease is reported; that end must not be subtracted from the new turn. So a
- * lease belongs to a turn only if it expired after the turn began and not after the turn ends.
+ * A turn is over once its latest lease would have expired and the address has rested, whatever its count. A new turn may then
+ * begin before the end of an old lease is reported, and that end must not be subtracted from the new turn. So a lease belongs
+ * to a turn only if it expired after the turn began and not after the turn ends.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import { inTransaction, prepared } from "../../database/transaction.ts";
 
-/** The longest rest that a crawler keeps for an address by itself (migrating-crawler/limits/address-pace.ts). */
+/** Maximum pause that a crawler keeps at an address by itself (migrating-crawler/limits/address-pace.ts). */
 const defaultRestSeconds = 10;
 
-/** Rests after an expired lease, whose crawler may be in the middle of a request of at most a minute. */
+/** Rest periods after an expired lease, whose crawler may be in the middle of a request of at most a minute. */
 const restsAfterExpiry = 6;
 
-/** After this time others may be waiting. */
+/** Time after which a turn's crawler begins nothing more, because others may be waiting. */
 const turnSeconds = 30;
 
 /** SQL: turn `t` has open leases at that time. */
@@ -35,10 +35,10 @@ export const isTaken = (crawlerId: string): string => `(
 // (migrating-crawler/limits/address-pace.ts), provided that hosts of each are leased at all. Counts and times are
 // stored with the turn, so a restart resets nothing.
 
-/** Open leases per domain at an address. It keeps the address busy, which rests a quarter as long as a host. */
+/** Maximum open leases per domain at an address. They keep the address busy, as it pauses a quarter as long as a host. */
 const mostOfDomain = 8;
 
-/** SQL: turn `t` has all the open leases of that domain that are allowed: one for the domain that uses most of a shared address. */
+/** SQL: turn `t` has all the open leases that the domain is allowed: one if the domain uses most of a shared address. */
 const hasItsShare = (domain: string): string => {
   const used = `coalesce((t.used_ms ->> ${domain})::float8, 0)`;
   const all = "coalesce((t.used_ms ->> '')::float8, 0)";
@@ -46,7 +46,7 @@ const hasItsShare = (domain: string): string => {
     >= case when ${used} * 2 > ${all} and ${used} < ${all} * 0.99 then 1 else ${mostOfDomain} end)`;
 };
 
-/** Half-life of a domain's use. Postgres before 17 cannot subtract infinite times, so it looks back at most a day. */
+/** Half-life of a domain's use. Look-back is limited to a day, since Postgres before 17 cannot subtract infinite times. */
 const halfOfUseSeconds = 600;
 
 export interface LeaseTransaction {
@@ -93,7 +93,7 @@ export interface LeaseOfTurn {
   readonly used_ms: number;
 }
 
-/** SQL: the columns of a LeaseOfTurn; usage is only looked up where `isEnding`. */
+/** SQL: the columns of a LeaseOfTurn. Usage is only looked up where `isEnding`. */
 export const turnColumns = (lease: string, isEnding = "true"): string =>
   `${lease}.crawler_id, ${lease}.addresses::text as addresses, ${lease}.expires_at::text as expires_at, ${lease}.host,
     case when ${isEnding} then (
@@ -104,7 +104,7 @@ export const turnColumns = (lease: string, isEnding = "true"): string =>
 
 interface EndOfLease {
   readonly lease: LeaseOfTurn;
-  /** Null when the lease was never written and nothing was requested. */
+  /** Null if the lease was never written and nothing was requested. */
   readonly closedAt: string | null;
   readonly ranOut: boolean;
 }
@@ -120,7 +120,7 @@ class TurnsInHand {
     this.#settings = settings;
   }
 
-  /** Returns those of the locked hosts whose addresses are all their crawler's turn now, so that they may be leased. */
+  /** Returns those of the locked hosts that may be leased, because their crawler now has the turn at all their addresses. */
   async begin<Host extends HostOfTurn>(hosts: readonly Host[], terms: TurnTerms): Promise<Host[]> {
     const { claims, claimants } = claimsOf(hosts);
     if (claimants.length === 0) return [];
@@ -164,7 +164,7 @@ interface Claim {
 
 /**
  * Determines which hosts can take their addresses. When two crawlers want an address, the one whose host comes first
- * gets it and the other's hosts are left out, as are hosts of a domain that has its share.
+ * gets it and the other's hosts are left out. Hosts of a domain that has used its share are left out, too.
  */
 function claimsOf<Host extends HostOfTurn>(
   hosts: readonly Host[],
@@ -223,7 +223,10 @@ async function takeTurns(
   return new Set(rows.map(({ address }) => address));
 }
 
-/** Subtracts these leases from their turns; used addresses then rest. Address order prevents deadlocks. */
+/**
+ * Subtracts these leases from their turns. Addresses that were used are then left alone for a while. Address order
+ * prevents deadlocks.
+ */
 async function endTurns(client: PoolClient, ends: readonly EndOfLease[], settings: string): Promise<void> {
   await prepared(
     client,
@@ -275,7 +278,7 @@ async function endTurns(client: PoolClient, ends: readonly EndOfLease[], setting
 
 const longestRest = `make_interval(secs => t.rest_seconds * ${restsAfterExpiry})`;
 
-/** Written by a clock that was set back since; coordinators' clocks differ by less. */
+/** The turn was written by a clock that has since been set back. Clocks of coordinators differ by less than this. */
 const isOfTheFuture = `(t.leases > 0 and t.since > $1::timestamptz + interval '10 minutes'
        or t.free_at > $1::timestamptz + ${longestRest} + interval '10 minutes')`;
 
@@ -295,12 +298,12 @@ export async function forgetTurns(pool: Pool, now: Date): Promise<void> {
   );
 }
 
-// Reads that skip hosts which would get no turn; they may be slightly stale.
+// Reads that skip hosts which would get no turn. They may be slightly stale.
 
-/** Addresses of a host considered, as in a lease (protocol/lease.ts). */
+/** Maximum addresses of a host that are considered, as in a lease (protocol/lease.ts). */
 export const maxAddresses = 64;
 
-/** Of those, addresses to which crawlers were directed and which they reported. */
+/** How many of `maxAddresses` may be addresses to which crawlers were directed and which they reported. */
 const maxSeen = 8;
 
 export const addressKeysOf = (host: string): string => `array(
@@ -308,8 +311,9 @@ export const addressKeysOf = (host: string): string => `array(
   from unnest(${host}.addresses[1:${maxAddresses}] || ${host}.seen_addresses) a)`;
 
 /**
- * SQL: no address of the host is taken and its domain has not its share of one. It counts, because the planner would
- * turn `exists` into a join with the whole table; this looks up a few addresses. `crawlerId` is an expression.
+ * SQL: no address of the host is taken, and its domain has not used up its share of one. The statement counts because
+ * the planner would turn `exists` into a join with the whole table, while this looks up a few addresses. `crawlerId` is
+ * an expression.
  */
 export const isFreeFor = (host: string, crawlerId: string): string => `(
   select count(*)
@@ -325,7 +329,8 @@ export const isFreeFor = (host: string, crawlerId: string): string => `(
 
 /**
  * Stores addresses at which results say hosts were reached but that our resolver did not return. They count from the
- * next lease after a second crawler reports them, since a single crawler could otherwise block anybody's turns.
+ * next lease after a second crawler reports them, since a single crawler could otherwise block the turns at any
+ * address.
  */
 export async function noteSeenAddresses(
   client: PoolClient,

@@ -1,6 +1,6 @@
 /**
  * Adds URLs to the frontier: one row per URL even with concurrent writers, and no more per host than the scope allows.
- * Both hold because a host's URLs change only under the lock on its row.
+ * A host's URLs change only under the lock on its row, which guarantees both properties.
  */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -55,7 +55,7 @@ interface HostsAtFirst {
   readonly most?: number | null;
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
   readonly counts?: ReadonlyMap<HostHash, HostCounts>;
-  /** How many hosts its domain had before it; absent when that is ignored, as for hosts named by people. */
+  /** How many hosts its domain had before it. Absent if that is ignored, as for hosts named by people. */
   readonly places?: ReadonlyMap<HostHash, number>;
   readonly now: Date;
 }
@@ -141,18 +141,18 @@ export async function lockHosts(client: PoolClient, hosts: Iterable<HostHash>): 
 
 export interface Admission {
   readonly pagesPerHost: number;
-  /** Whether hosts' budgets apply too; URLs beyond them are held. */
+  /** Whether hosts' budgets apply in addition to the scope's limit. URLs beyond the budget are held. */
   readonly budgeted: boolean;
   /** Hosts added by this transaction, with their URLs already counted. */
   readonly welcomed?: WelcomedHosts;
   readonly outsideLinks?: ReadonlyMap<HostHash, number>;
-  /** Net link changes, each URL once; they count for URLs that the frontier holds or is about to. */
+  /** Net link changes, each URL once. They count for URLs that the frontier holds or is about to. */
   readonly links: readonly LinkedUrl[];
   readonly now: Date;
 }
 
 /**
- * Adds unknown URLs, shallowest first, as far as their hosts have room. URLs of refused hosts are refused; those of
+ * Adds unknown URLs, shallowest first, as far as their hosts have room. URLs of refused hosts are refused, and those of
  * hosts that opted out or that channels exclude are left out. Hosts must be locked and `given` made by `distinctUrls`.
  */
 export async function addUrls(
@@ -257,7 +257,7 @@ async function wanted<Url extends AdmittedUrl>(
 const nobody: WelcomedHosts = { hosts: new Set(), placed: [] };
 
 export interface AddedUrls {
-  /** Excludes held URLs. */
+  /** Does not count held URLs. */
   readonly newUrls: number;
   readonly held: readonly UrlHash[];
 }
@@ -362,7 +362,10 @@ export async function releaseNamed(
   await letIn(client, await takeNamed(client, keys), now);
 }
 
-/** Drops URLs that a channel now excludes and those the frontier already holds (an older coordinator ignores held URLs). */
+/**
+ * Drops URLs that a channel now excludes, and those already in the frontier, since an older coordinator ignores held
+ * URLs.
+ */
 async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): Promise<void> {
   if (taken.length === 0) return;
   const counts = new Map<HostHash, HostCounts>();

@@ -1,4 +1,7 @@
-/** Admits URLs from people (seeds): canonical keys go to the frontier, texts without a key are recorded with the reason. */
+/**
+ * Admits URLs from people (seeds). Those with a canonical key go to the frontier, and texts without one are recorded
+ * with the reason.
+ */
 
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";
@@ -26,7 +29,7 @@ interface AdmitUrlsPorts {
   readonly rejected: RejectedUrlStore;
 }
 
-/** Why the URL can never be crawled, as far as its text shows; otherwise null. */
+/** Why the URL can never be crawled, as far as its text shows. Null if nothing is wrong with it. */
 export function seedFault(text: string, allowed: AllowedSpecialPurpose = false): string | null {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string") return faultWords[key];

@@ -1,6 +1,7 @@
 /**
- * Limits how many unknown hosts each crawler's results may name per day (UTC). A crawler that names them without end
- * would fill the frontier and direct the whole fleet at hosts of its choice. Held in memory: a restart begins at zero.
+ * Limits how many unknown hosts each crawler's results may name per day (UTC). A crawler that names hosts without end
+ * would fill the frontier and direct the whole fleet at hosts of its choice. The counts are held in memory, so a
+ * restart begins at zero.
  */
 
 import type { CrawlerId } from "#core/ids";
@@ -10,12 +11,12 @@ import type { PageWorth } from "../batch/found-urls.ts";
 const dayMs = 86_400_000;
 
 /**
- * What a crawler's daily budget pays for: any host, among those hosts of large domains, and separately hosts that wait
- * for another day.
+ * Daily budgets of a crawler. `any`: all new hosts. `of-large-domains`: the part of `any` that hosts of large domains
+ * may use. `waiting`: a separate budget for hosts put off to another day.
  */
 export type NewHostKind = "any" | "of-large-domains" | "waiting";
 
-/** Large domains together get a quarter, so that others find room however many hosts a domain invents. */
+/** Large domains together get a quarter, which leaves room for others however many hosts a domain invents. */
 const partOfDay: Readonly<Record<NewHostKind, number>> = { any: 1, "of-large-domains": 1 / 4, waiting: 1 };
 
 export class NewHostBudget {
@@ -52,11 +53,11 @@ export class NewHostBudget {
 }
 
 // Limits how many hosts a registrable domain may have, since they cost its owner nothing (wildcard DNS). A domain may
-// grow each day by as many hosts as it has, up to the operator's limit: one with two thousand hosts is complete within
-// two weeks, while an inventor of hosts has gained little by then. Further hosts wait for their day; beyond that they
-// are dropped until pages name them again.
+// grow each day by as many hosts as it has, up to the operator's limit. One with two thousand hosts is complete within
+// two weeks, while an inventor of hosts has gained little in that time. Hosts above the limit wait for a later day.
+// When too many wait, they are dropped until pages name them again.
 
-/** Hosts of a domain admitted on its first day; later ones share a separate allotment. */
+/** Hosts of a domain admitted on its first day. Hosts that come later share a separate allotment. */
 export const firstHosts = 20;
 
 /** Hosts admitted on a day that the domain began with `hosts`; `limit` is the operator's. */
@@ -68,7 +69,7 @@ export const newDomainCost = 5;
 /** Limits the waiting URLs of a domain or linking site, in days of its allotment. */
 export const mostDaysWaiting = 2;
 
-/** In how many days a host with `before` other waiting hosts of its domain is admitted; 1 is tomorrow. */
+/** In how many days a host is admitted when `before` other hosts of its domain are waiting. 1 means tomorrow. */
 export function daysUntilLetIn(before: number, hosts: number, limit: number): number {
   let [ahead, known, days] = [before, hosts, 1];
   for (let a = newHostsADay(known, limit); a > 0 && ahead >= a; a = newHostsADay(known, limit)) {
@@ -81,17 +82,17 @@ export function daysUntilLetIn(before: number, hosts: number, limit: number): nu
 
 // How many URLs of a host are crawled: a few at first, more for every good page, fewer for bad ones, up to the
 // operator's limit. A trap (endless calendars, session ids, soft errors) thus stops growing, while a large good site
-// does not, since each page pays for several. Links from other hosts count as in IRLbot's budgets (Lee and others
-// 2008, section 5), but only in proportion to good pages, because links are cheap to make.
+// does not, since each page pays for several. Links from other hosts count as in IRLbot's budgets (Lee and others 2008,
+// section 5), but only in proportion to good pages, because links are cheap to make.
 //
-// A host keeps growing while about half of its fetches are good: each URL takes one place, a good page brings four, a
-// bad one takes two.
+// A host keeps growing while about half of its fetches are good: each URL takes one slot, a good page brings four, and
+// a bad one takes two.
 
 const firstUrls = 50;
 
 const fewestUrls = 10;
 
-/** Places that a good page brings; links from other hosts add to it. */
+/** Slots that a good page brings. Links from other hosts add to them. */
 export const goodPageUrls = 4;
 
 const outsideLinkUrls = 8;
@@ -112,7 +113,7 @@ export interface HostPages {
   readonly outsideLinks: number;
 }
 
-/** Limit of the host's URLs in the frontier; `limit` is the operator's. */
+/** Maximum URLs of the host in the frontier. `limit` is the operator's. */
 export function hostBudget(pages: HostPages, limit: number): number {
   const earned =
     firstUrls +
@@ -144,8 +145,8 @@ export function hostBudgetSql(host: string, limit: string): string {
     - ${badUrls} * (${bad}) - ${host}.${trappedLinks} / ${trappedLinksPerUrl}))`;
 }
 
-// What a fetched URL is worth, on which the host's budget rests. Temporary trouble says nothing about the URL and
-// leaves its former worth unchanged.
+// What a fetched URL is worth, which decides the host's budget. Temporary trouble says nothing about the URL and leaves
+// its former worth unchanged.
 
 /** A page with fewer words has no text to speak of. */
 const fewestWords = 5;
@@ -189,8 +190,8 @@ function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429;
 }
 
-// A host that asks for payment (402) for page after page rests and is then asked for one URL at a time, until it
-// answers differently.
+// A host that asks for payment (402) on page after page is left alone for a while. After that, it is asked for one URL
+// at a time until it answers differently.
 
 /** Consecutive 402 answers from which this applies. */
 export const paymentsInARow = 5;
@@ -209,29 +210,29 @@ export function leasedOfHost(
   return isTried ? Math.min(1, most) : most;
 }
 
-// A crawler's subnets take turns: among its consecutive hosts a subnet with very many gets at most a quarter while
-// others have due work. The same holds for a registrable domain, and for all hosts beyond the first of their domains.
-// Fair queueing by counts handed out, since hosts' durations are unknown beforehand.
+// Fair queueing among a crawler's subnets, by counts handed out, since hosts' durations are unknown beforehand. Among
+// consecutive hosts, a subnet with very many gets at most a quarter while others have due work. The same holds for a
+// registrable domain, and for all hosts beyond the first of their domains.
 
 /** The window of consecutive hosts when fewer are requested at a time. */
 export const hostsInARow = 20;
 
 const shares = 4;
 
-/** The most hosts of one subnet among `wanted` hosts and those before them. */
+/** Maximum hosts of one subnet among `wanted` hosts and those before them. */
 export function largestShare(wanted: number): number {
   return Math.floor(Math.max(wanted, hostsInARow) / shares);
 }
 
-/** The shares a host counts towards: its subnet first, then those of its domain. */
+/** The shares that a host counts towards: its subnet first, then those of its domain. */
 export interface Sharing {
   readonly shares: readonly [subnet: string, ...ofDomain: readonly string[]];
 }
 
 /**
- * Splits at most `wanted` hosts within all their shares from those beyond one, which are used only when there are no
- * others, first those beyond their subnet's share alone. Both keep the given order. `recent` lists the shares of the
- * crawler's previous hosts, latest last.
+ * Splits at most `wanted` hosts into those within all their shares and those beyond one. The latter are used only when
+ * there are no others, first those beyond their subnet's share alone. Both lists keep the given order. `recent` lists
+ * the shares of the crawler's previous hosts, latest last.
  */
 export function splitByShare<Host extends Sharing>(
   hosts: readonly Host[],
@@ -263,5 +264,5 @@ export function countEach<Name>(names: readonly Name[]): Map<Name, number> {
   return counts;
 }
 
-/** Each further waiting host of a domain is ranked as if due this much later. */
+/** Each additional waiting host of a domain is ranked as if it had become due this much later. */
 export const apartInDomainMinutes = 10;

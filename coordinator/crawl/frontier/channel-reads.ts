@@ -35,7 +35,7 @@ export async function channelsWhere(
   }));
 }
 
-/** Stored patterns were validated before. */
+/** Stored patterns have already been validated. */
 function patternOf(text: string): UrlPattern[] {
   const pattern = parseUrlPattern(text);
   return typeof pattern === "string" ? [] : [pattern];
@@ -44,7 +44,7 @@ function patternOf(text: string): UrlPattern[] {
 export interface Channel extends ChannelRules {
   readonly channelId: number;
   readonly createdAt: Date;
-  /** Indexed pages at the last count; null before it. */
+  /** Indexed pages at the last count. Null before the first count. */
   readonly expectedPages: number | null;
   /** False while URLs already in the frontier are still being updated. */
   readonly settled: boolean;

@@ -7,7 +7,7 @@ import { canonicalEscapes } from "#core/ip/url-host";
 import { urlKeyOf } from "#core/url-key";
 
 export interface ChannelRules {
-  /** As `urlHost` names it. */
+  /** Written as `urlHost` returns it. */
   readonly host: string;
   /** Each begins and ends with `/`; `/` is the whole host. */
   readonly directories: readonly string[];
@@ -16,11 +16,11 @@ export interface ChannelRules {
   /** Empty includes everything. */
   readonly include: readonly UrlPattern[];
   readonly exclude: readonly UrlPattern[];
-  /** Links from a seed; null follows the scope. */
+  /** Maximum links from a seed. Null means the scope's limit. */
   readonly maxDepth: number | null;
 }
 
-/** Why the URL is excluded, or null when it is crawled. `depth` counts links from a seed. */
+/** Why the URL is excluded, or null if it is crawled. `depth` counts links from a seed. */
 export function leftOut(channel: ChannelRules, { url, depth }: ChannelUrl): string | null {
   const path = pathOf(url);
   const excluded = channel.exclude.find((pattern) => patternFits(pattern, path));
@@ -48,7 +48,7 @@ function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
-// Finds settings that are impossible, contradictory or without effect; each fault names the values.
+// Finds settings that are impossible, contradictory or without effect. Each fault names the values.
 
 export interface OtherChannel extends Pick<ChannelRules, "directories"> {
   readonly channelId: number;
@@ -133,8 +133,8 @@ function depthFaults({ maxDepth, seeds, include }: ChannelRules): string[] {
 
 /**
  * Patterns of paths with queries as in robots.txt (RFC 9309 section 2.2.3): `*` for anything, a final `$` for the end.
- * SARSS uses regular expressions, which a malicious pattern can keep busy for ever; these match in one pass. `/news/`
- * matches every path that begins so, `/*.html$` every path that ends so.
+ * SARSS uses regular expressions, which a malicious pattern can keep busy for ever, while these match in one pass.
+ * `/news/` matches every path that begins so, `/*.html$` every path that ends so.
  */
 export interface UrlPattern {
   readonly text: string;
@@ -192,7 +192,7 @@ interface ChannelAsked {
 
 export const channelBounds = { directories: 50, seeds: 200, patterns: 50, depth: 1000 } as const;
 
-/** Throws a UsageError that lists every fault of the texts; conflicts with other channels are checked separately. */
+/** Throws a UsageError that lists every fault in the texts. Conflicts with other channels are checked separately. */
 export function readChannel(asked: ChannelAsked): ChannelRules {
   const faults: string[] = [];
   const taken = <T>(value: T | string): T[] => {

@@ -14,7 +14,7 @@ import {
 
 export type Claims = readonly DomainSet[];
 
-/** Limit of one coordinator's names and exceptions; larger claims should use higher domains. */
+/** Maximum names and exceptions of one coordinator. Larger claims should use higher domains. */
 const mostClaimTerms = 5000;
 
 export function readClaims(texts: readonly string[]): Claims | string {
@@ -83,26 +83,29 @@ function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
   });
 }
 
-// Decides which coordinator owns a URL: the child that owns it, this one, or one above or beside it, which its parent
-// knows. The root owns the rest, so every URL has one owner (WEB-SAILOR section 4.4). Ownership is a tree: a child
-// owns part of what its parent owns, and no two children own the same.
+// Decides which coordinator owns a URL: this one, the child that owns it, or one above or beside this one, which the
+// parent knows. The root owns the rest, so every URL has one owner (WEB-SAILOR section 4.4). Ownership is a tree: a
+// child owns part of what its parent owns, and no two children own the same.
 
-/** The parent's number among the related coordinators; children have higher numbers. */
+/** The parent's number among the related coordinators. Children have higher numbers. */
 export const parentId = 0;
 
 /** `here`, or the number of the related coordinator that the URL goes to next. */
 type Owner = "here" | number;
 
 export interface Relatives {
-  /** What this coordinator owns; null for the root, which owns the rest. */
+  /** What this coordinator owns. Null for the root, which owns the rest. */
   readonly own: Claims | null;
   readonly children: readonly { readonly peerId: number; readonly name: string; readonly claims: Claims }[];
 }
 
-/** A URL stays after this many coordinators, so that contradictory settings cannot pass it on for ever. */
+/**
+ * Maximum coordinators that pass a URL on. The last one keeps it, because contradictory settings could pass it on for
+ * ever.
+ */
 export const mostHops = 8;
 
-/** `host` as in `UrlKey`. */
+/** `host` is written as in `UrlKey`. */
 export function ownerOf(host: string, { own, children }: Relatives): Owner {
   const child = children.find(({ claims }) => claimOf(claims, host) !== null);
   if (child !== undefined) return child.peerId;

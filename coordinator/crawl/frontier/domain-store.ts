@@ -44,7 +44,7 @@ export interface DomainFlood {
   readonly leftOut: number;
 }
 
-/** Hosts by one crawler's results; those dropped because the day is used up are not counted. */
+/** Number of hosts named by one crawler's results. Those dropped because the day's budget is used up are not counted. */
 type Spent = Record<NewHostKind | "left-out", number>;
 
 export interface NewHosts {
@@ -56,7 +56,7 @@ export interface NewHosts {
 }
 
 interface NewHostTerms {
-  /** Stands for people, whose hosts are always admitted. */
+  /** Stands for people. Hosts named by them are always admitted. */
   readonly people: CrawlerId;
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
   readonly scope: CrawlScope;
@@ -65,7 +65,10 @@ interface NewHostTerms {
   readonly now: Date;
 }
 
-/** Returns those of the unknown hosts (one key each) that may be admitted now; stores those that wait, and updates the counts. */
+/**
+ * Returns those of the unknown hosts (one key each) that may be admitted now. Stores those that wait, and updates the
+ * counts.
+ */
 export async function chooseNewHosts(
   client: PoolClient,
   keys: readonly UrlKey[],
@@ -286,7 +289,7 @@ async function waitingFor(
   return new Map(rows.map((row) => [row.waits_for, row.effects]));
 }
 
-/** A day further ahead was written by a wrong clock. */
+/** Maximum days ahead. A later day was written by a wrong clock. */
 const mostDaysAhead = 200;
 
 export async function releaseDeferred(client: PoolClient, now: Date): Promise<void> {
@@ -309,7 +312,7 @@ type HeldBackDomain = Pick<DomainReport, "domain" | "waiting" | "leftOut">;
 const heldBackColumns = `d.domain, d.left_out::float8 as "leftOut",
   coalesce((select sum(effects) from deferred_link where waits_for = d.domain), 0)::float8 as waiting`;
 
-/** Null when links added nothing of the domain and its pages added nothing. */
+/** Null if links have added no hosts of the domain and its pages have named none. */
 export async function domainReport(
   pool: Pick<Pool, "query">,
   domain: string,

@@ -1,11 +1,12 @@
 /**
- * Chooses the hosts that crawlers get next, from their subnets and their finer delegations: longest due first, with a
- * maximum share per subnet (budgets.ts) and a share for the worthiest where the order asks for it (order/strategies.ts).
+ * Chooses the hosts that crawlers get next, from their subnets and their finer delegations. The host that has been due
+ * longest goes first. Each subnet has a maximum share (budgets.ts), and the worthiest hosts have a share where the
+ * order asks for it (order/strategies.ts).
  *
  * Many requests are answered together, one statement per step. If a crawler has few subnets, only those are searched.
- * Otherwise the front of all due work is read in index order; if that is not enough (others' hosts
- * were due longer, or one subnet has all of it), the crawler's subnets are searched in turn, a few at a time. Each
- * step reads a bounded number of rows, however many hosts there are.
+ * Otherwise the front of all due work is read in index order. If that is not enough (others' hosts were due longer, or
+ * one subnet has all of it), the crawler's subnets are searched in turn, a few at a time. Each step reads a bounded
+ * number of rows, however many hosts there are.
  */
 
 import type { PoolClient } from "pg";
@@ -35,9 +36,9 @@ export interface HostRow {
   host: string;
   crawler_id: CrawlerId;
   addresses: string[];
-  /** All of them must be the crawler's turn (address-turn-store.ts). */
+  /** The crawler must have the turn at all of them (address-turn-store.ts). */
   address_keys: string[];
-  /** The last crawler's pace, or an operator's slower cap; null when neither is known. */
+  /** The last crawler's pace, or an operator's slower cap. Null if neither is known. */
   crawl_delay_ms: number | null;
   back_off_ms: number | null;
   backed_off_at: Date | null;
@@ -50,40 +51,40 @@ export interface HostRow {
 export const paceColumns = `greatest(h.crawl_delay_ms, h.cap_delay_ms) as crawl_delay_ms, h.back_off_ms, h.backed_off_at,
        h.usual_ms, h.tolerated, h.payments_asked, h.challenges`;
 
-/** As found, not locked. */
+/** A host as found, before it is locked. */
 interface DueHost {
   host_hash: HostHash;
   crawler_id: CrawlerId;
   due_at: Date;
-  /** Its rank by due time, later than the real one when other hosts of its domain are due before it. */
+  /** Its rank by due time, which is later than the due time if other hosts of its domain are due before it. */
   stands_at: Date;
-  /** Its subnet or finer delegation, its domain, and where it applies the hosts beyond their domains' first. */
+  /** Its subnet or finer delegation, its domain and, where it applies, the group of hosts beyond their domains' first. */
   shares: Sharing["shares"];
   subnet_id: SubnetId;
-  /** Worth of its best new URL (order/order-sql.ts); null when unknown or none is new. */
+  /** Worth of its best new URL (order/order-sql.ts). Null if unknown or if it has no new URL. */
   worth: number | null;
-  /** Set for hosts chosen by worth: the least score of the URLs to lease. */
+  /** Minimum score of the URLs to lease. Only set for hosts chosen by worth. */
   leastWorth?: number | null;
 }
 
 export interface LockedHost extends HostRow {
   readonly leastWorth: number | null;
-  /** Carried over from its previous lease (order/strategies.ts); null before its first mixed lease. */
+  /** Carried over from its previous lease (order/strategies.ts). Null before its first mixed lease. */
   readonly mix_carry: number | null;
 }
 
 export interface Asked extends LeaseNeeds {
   readonly request: LeaseRequest;
-  /** The crawler's subnets; null when they are many. */
+  /** The crawler's subnets. Null if there are many. */
   readonly subnets: readonly SubnetId[] | null;
 }
 
 const maxLeases = 1_000;
 
-/** Rounds of searching a crawler's subnets per request. */
+/** Maximum searches of a crawler's subnets per request. */
 const mostLooks = 8;
 
-/** One retry when other coordinators had locked the rows. */
+/** A second try is made when other coordinators had locked the rows. */
 const tries = 2;
 
 /** Locks the chosen hosts and skips those locked by others. Each crawler asks once. */
@@ -171,7 +172,7 @@ class Search {
     return this.#turns.inTurn(this.crawlerId, this.asked.subnets ?? []);
   }
 
-  /** Hosts missing within the subnets' shares. */
+  /** How many more hosts the crawler needs if no subnet may exceed its share. */
   get lacking(): number {
     return this.missing - this.#within.length;
   }
@@ -196,7 +197,7 @@ class Search {
     return added;
   }
 
-  /** Under an order that asks for worth, chooses some of the hosts by it (order/strategies.ts). */
+  /** Chooses some of the hosts by worth, under an order that asks for it (order/strategies.ts). */
   goByWorth(worthiest: readonly DueHost[]): void {
     const longestDue = this.#hosts.toSorted(longestDueFirst);
     const { byWorth } = this;
@@ -204,7 +205,7 @@ class Search {
     for (const { host_hash } of this.#hosts) this.#known.add(host_hash);
   }
 
-  /** Runs before and after the crawler's other subnets are searched. */
+  /** Runs both before and after the crawler's other subnets are searched. */
   share(): void {
     if (this.byWorth === 0 && this.#within.length + this.#beyond.length === 0)
       this.#hosts.sort(longestDueFirst);
@@ -218,7 +219,7 @@ class Search {
     return [...this.#within, ...this.#beyond].slice(0, this.missing);
   }
 
-  /** Records which chosen hosts were locked; when others had some, the search continues. */
+  /** Records which of the chosen hosts were locked. If others held some, the search continues. */
   got(hosts: readonly DueHost[]): void {
     this.#turns.note(
       this.crawlerId,
@@ -238,7 +239,10 @@ class Search {
 
 const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
 
-/** Searches crawlers' few subnets, and once more those that had more, if all together were not enough. */
+/**
+ * Searches the subnets of crawlers that have few. Searches those with more due hosts again if the first pass was not
+ * enough.
+ */
 async function lookIntoFew(find: Finder, searches: readonly Search[]): Promise<void> {
   let looks = searches
     .filter(({ lacking }) => lacking > 0)
@@ -265,8 +269,8 @@ async function lookIntoFew(find: Finder, searches: readonly Search[]): Promise<v
 }
 
 /**
- * Searches the crawlers' other subnets in turn: once when hosts beyond the share would do, otherwise until there are
- * enough. When nothing else was found and a crawler has more subnets than that, all of them are swept.
+ * Searches the crawlers' other subnets in turn: once if hosts beyond the share would do, otherwise until there are
+ * enough. If nothing was found and a crawler has more subnets than were searched, all of them are swept.
  */
 async function lookInTurn(find: Finder, searches: readonly Search[], turns: SubnetTurns): Promise<void> {
   let open = searches.filter((search) => search.lacking > 0);
@@ -305,7 +309,7 @@ interface FoundHost extends Omit<DueHost, "shares"> {
   readonly domain_place: number;
 }
 
-/** Queries for many crawlers at once, and not at all for none. */
+/** Runs the queries for many crawlers at once, or none if there are no crawlers. */
 class Finder {
   readonly client: PoolClient;
   readonly #asked: Pick<LeaseNeeds, "partition" | "withoutIpv6">;
@@ -366,7 +370,7 @@ class Finder {
   }
 }
 
-/** Locks those that nobody else has leased or locked meanwhile; in due order. */
+/** Locks the hosts that nobody else has leased or locked meanwhile, in due order. */
 async function lockChosen(
   client: PoolClient,
   searches: readonly Search[],
@@ -392,18 +396,18 @@ async function lockChosen(
     .map(({ row, as }) => ({ ...row, crawler_id: as.crawler_id, leastWorth: as.leastWorth ?? null }));
 }
 
-// Looks up, for all requests together, which searches each needs, so that what a crawler lacks costs nothing.
+// Looks up, for all requests together, which conditions each search needs. A condition that no crawler needs costs nothing.
 
 interface LeaseNeeds {
   /** The crawler's domain sets that its hosts must match, in addition to the request's. */
   readonly partition: Partition;
   readonly hasFinerDelegations: boolean;
-  /** True when its last hello said that it speaks no IPv6. */
+  /** True if the crawler's last hello said that it does not use IPv6. */
   readonly withoutIpv6: boolean;
 }
 
-// Remembers in memory which shares each crawler's latest hosts counted towards and how far its subnets were searched.
-// A restart costs a subnet one turn at most.
+// Remembers in memory which shares each crawler's latest hosts counted towards, and how far its subnets were searched.
+// After a restart a subnet misses its turn at most once.
 
 const subnetsAtATime = 64;
 
@@ -420,7 +424,7 @@ export class SubnetTurns {
     this.#recent.set(crawlerId, [...this.recentOf(crawlerId), ...shares].slice(-hostsInARow));
   }
 
-  /** The next of each crawler's subnets in turn, starting over at the end. */
+  /** Returns the next of each crawler's subnets in turn, starting over at the end. */
   async next(
     client: PoolClient,
     crawlerIds: readonly CrawlerId[],
@@ -449,14 +453,14 @@ export class SubnetTurns {
     );
   }
 
-  /** How many of these hosts go by worth; fractions are carried on. */
+  /** How many of these hosts are chosen by worth. The fraction is carried to the next request. */
   byWorth(crawlerId: CrawlerId, hosts: number, share: number): number {
     const { slots, carry } = shareOf(hosts, share, this.#carried.get(crawlerId) ?? 0);
     this.#carried.set(crawlerId, carry);
     return slots;
   }
 
-  /** All of a crawler's subnets in turn order: those after the last searched one first. */
+  /** Returns all of a crawler's subnets in turn order: those after the last searched one first. */
   inTurn(crawlerId: CrawlerId, subnets: readonly SubnetId[]): SubnetId[] {
     const reached = this.#reached.get(crawlerId) ?? 0;
     return [...subnets.filter((id) => id > reached), ...subnets.filter((id) => id <= reached)];

@@ -2,19 +2,19 @@ import { isHeld } from "../../place/domain-sets/partition.ts";
 import { isFreeFor } from "./address-turn-store.ts";
 import { apartInDomainMinutes, firstHosts } from "./budgets.ts";
 
-/** Hosts read at the front of everybody's, so that a crawler with a hundredth of the work finds 20. */
+/** Hosts read at the front of all due work, so that a crawler with a hundredth of the work finds 20. */
 export const front = 2_000;
 
 /** Hosts read per subnet, to find some whose addresses are free: many names may share one taken address. */
 const mostOfSubnet = 500;
 
-/** Of those, how many are ranked by their domains' shares at a time. */
+/** How many of a subnet's hosts are ranked by their domains' shares at a time. */
 const sharedOfSubnet = 64;
 
 /** A host is placed by its first address; IPv4 addresses come first. */
 export const isIpv4 = (host: string) => `family(${host}.addresses[1]) = 4`;
 
-/** SQL: may be leased at time $2, that is, due and rested. */
+/** SQL: the host may be leased at time $2, because it is due and has rested. */
 const isReady = (host: string) => `${host}.state = 'resolved'
          and ${host}.lease_id is null
          and ${host}.due_at is not null
@@ -38,7 +38,10 @@ export const columns = (names: readonly string[], of: string) =>
 
 const domainOf = (host: string) => `coalesce(${host}.domain, ${host}.host)`;
 
-/** SQL: a host's rank by due time, given its position among its domain's waiting hosts; `order` is what they wait by. */
+/**
+ * SQL: a host's rank by due time, given its position among its domain's waiting hosts. `order` is the column that orders
+ * them.
+ */
 const standsAt = (
   host: string,
   within: string,
@@ -46,7 +49,7 @@ const standsAt = (
 ) => `${host}.due_at + interval '${apartInDomainMinutes} minutes'
   * (row_number() over (partition by ${within}${domainOf(host)} order by ${order}) - 1)`;
 
-/** How hosts are found for the crawlers `asked`; $1 are their ids, $2 is the time. */
+/** A way to find hosts for the crawlers `asked`. $1 are the crawlers' ids, $2 is the time. */
 export interface Way {
   readonly before: string;
   readonly hosts: string;
@@ -60,7 +63,7 @@ export interface Way {
 const fromIndex = (rows: {
   readonly where: string;
   readonly order: string;
-  /** The column by which they are handed out. */
+  /** The column that decides the order of handing out. */
   readonly by: string;
   readonly limit: number;
 }): Way => ({
@@ -110,7 +113,7 @@ export const atFront = fromIndex({
   limit: front,
 });
 
-/** Everybody's worthiest, in index order. Some of the first ones may be resting or no longer due. */
+/** The hosts of all crawlers with the highest worth, in index order. Some of the first ones may be resting or no longer due. */
 export const atWorth = fromIndex({
   where: "i.worth is not null",
   order: "i.worth desc",
@@ -151,8 +154,8 @@ export const bySubnets: Way = {
 };
 
 /**
- * The first leasable hosts of a subnet in waiting order, the foremost ranked by their domains' shares. The first hosts
- * of all domains have an index of their own, so that one domain's many hosts cannot hide the others.
+ * The first hosts of a subnet, in waiting order, that may be leased, with those at the front ranked by their domains' shares.
+ * The first hosts of all domains have an index of their own, so that one domain's many hosts cannot hide the others.
  */
 const ofSubnet = (places: string) => {
   const waiting = (more: string, limit: number) => `

@@ -1,6 +1,6 @@
 /**
- * Open work of the frontier (due and not leased) by crawler, read for many crawlers at once by a coordinator that
- * remembers who has nothing (idle-crawlers.ts). Resting addresses and domain sets are left to the lease.
+ * Open work of the frontier (due and not leased) by crawler, read for many crawlers at once by a coordinator that remembers
+ * who has nothing (idle-crawlers.ts). The lease itself checks resting addresses and domain sets.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
@@ -8,9 +8,9 @@ import { columnsOf, inTransaction, prepared } from "../../database/transaction.t
 import { partitionsOfLeases } from "../../place/domain-sets/domain-set-store.ts";
 import { isHeld, type Partition, withHeldHosts } from "../../place/domain-sets/partition.ts";
 
-/** Open hosts of one subnet or of one finer delegation at that time. */
+/** Whether one subnet or one finer delegation has open hosts at the given time. */
 export interface OpenWork {
-  /** Set when a delegation finer than the subnet names its crawler; otherwise the caller knows the subnet's. */
+  /** Set if a delegation finer than the subnet names its crawler. Otherwise the caller knows the subnet's crawler. */
   readonly crawlerId: CrawlerId | null;
   readonly subnetId: SubnetId;
   readonly openAt: Date;
@@ -92,8 +92,8 @@ export function createDueWorkReads(pool: Pool) {
   };
 }
 
-// The pace of crawlers (frontier/pace.ts): counts a crawler's due work as far as its decision needs, and stores what it
-// was told.
+// The pace of crawlers (frontier/pace.ts): counts a crawler's due work as far as its decision needs, and stores the pace last
+// sent to it.
 
 export type PaceStore = ReturnType<typeof createPaceStore>;
 

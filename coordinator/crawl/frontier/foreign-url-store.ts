@@ -1,5 +1,5 @@
 /**
- * Table foreign_url: URLs of other coordinators, written in the transaction that finds them. Later changes of their
+ * Table foreign_url: URLs that other coordinators own, written in the transaction that finds them. Later changes of their
  * links are summed in the row until they are sent.
  */
 
@@ -24,13 +24,13 @@ interface ForeignUrl {
 
 interface SplitUrls {
   readonly own: readonly AdmittedUrl[];
-  /** Null when this coordinator has neither parent nor children. */
+  /** Null if this coordinator has neither parent nor children. */
   readonly foreign: readonly ForeignUrl[] | null;
 }
 
 /**
- * Splits found URLs by owner, each once. URLs of others go to their owner even if too deep here, because it may know
- * them and count the links.
+ * Splits found URLs by owner, each once. URLs of other coordinators go to their owner even if too deep here, because the
+ * owner may know them and count the links.
  */
 export async function splitByOwner(
   client: PoolClient,
@@ -58,7 +58,7 @@ const given = rowsGiven(
 );
 
 /**
- * Unknown URLs are stored to be sent; for known ones only link changes are. Runs after the host locks and in key order
+ * Stores unknown URLs to be sent, and for known URLs only changes of their links. Runs after the host locks and in key order
  * to avoid deadlocks.
  */
 export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[], now: Date): Promise<void> {
@@ -79,7 +79,7 @@ export async function keepForeign(client: PoolClient, urls: readonly ForeignUrl[
   );
 }
 
-/** Runs last in the transaction that found the URLs. */
+/** Must run last in the transaction that found the URLs, after the host locks, to avoid deadlocks. */
 export async function noteForeign(
   client: PoolClient,
   { foreign }: SplitUrls,
@@ -90,7 +90,7 @@ export async function noteForeign(
   await countForeignLinks(client, links, now);
 }
 
-/** Like `countBackLinks`, for known URLs of other coordinators. */
+/** Does what `countBackLinks` does, for known URLs of other coordinators. */
 export async function countForeignLinks(
   client: PoolClient,
   changed: readonly LinkedUrl[],
@@ -133,15 +133,15 @@ export const withoutRelatives = "[]";
 const lockName = "nearcrawl-claims";
 
 /**
- * Holds the relatives unchanged until the transaction ends, so that settle-claims sees everything placed under the old
- * claims. It may wait for a change of claims, so it must come before host locks.
+ * Holds the relatives unchanged until the transaction ends, so that settle-claims sees all URLs placed under the old claims.
+ * It may wait for a change of claims, so it must come before host locks.
  */
 export async function holdRelatives(client: PoolClient): Promise<KnownRelatives | null> {
   await prepared(client, `select pg_advisory_xact_lock_shared(${lockKeys})`, [lockName]);
   return await readRelatives(client);
 }
 
-/** Announces a change of claims in this transaction; the relative's row must be locked. */
+/** Announces a change of claims in this transaction. The relative's row must be locked. */
 export async function holdClaims(client: PoolClient): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(${lockKeys})`, [lockName]);
 }

@@ -60,7 +60,10 @@ export const leaseSettings = z.strictObject({
   seconds: seconds(86_400).default(300),
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
-  /** Rest of an address before another crawler uses it (the longest that a crawler keeps); six times as long after an expired lease. */
+  /**
+   * Pause of an address before another crawler uses it: the longest that a crawler keeps. After an expired lease it is six
+   * times as long.
+   */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
 });
 

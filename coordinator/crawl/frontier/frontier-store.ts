@@ -51,7 +51,7 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
   );
   return {
     /**
-     * Adds unknown URLs and hosts, and counts a back-link for known ones; returns how many were new. They come from
+     * Adds unknown URLs and hosts, and counts a back-link for known ones. Returns how many were new. The URLs come from
      * people, so the operator's limit applies but the host's budget does not.
      */
     async admit(
@@ -78,11 +78,11 @@ export function createFrontierStore(pool: Pool, onOpened: (hosts: readonly HostH
     },
     returnExpired: async (now: Date) => await opened(returnExpired(pool, now)),
     /**
-     * Makes URLs due again whose wait after being given up is over (robots.txt, RFC 9309 section 2.4; no public
-     * address; gone); returns their number.
+     * Makes URLs due again that were given up and whose wait is over (robots.txt, RFC 9309 section 2.4; no public address;
+     * gone). Returns their number.
      */
     reopenRefused: async (now: Date) => await reopenRefused(pool, now),
-    /** Returns a crawler's open leases to the frontier except those it still holds; returns their number. */
+    /** Returns a crawler's open leases to the frontier, except those it still holds. Returns their number. */
     async returnLeasesOf(crawlerId: CrawlerId, now: Date, held: readonly LeaseId[] = []): Promise<number> {
       const owner = { crawlerId, held };
       return (await withLeases.ask(owner)) ? await opened(returnLeasesOf(pool, owner, now)) : 0;
@@ -141,7 +141,7 @@ class RequestsTogether {
     });
   }
 
-  /** The longest-waiting requests with the same terms as the first. */
+  /** Returns the requests that have waited longest and have the same terms as the first. */
   #nextBatch(): Waiting[] {
     const batch: Waiting[] = [];
     const others: Waiting[] = [];
@@ -160,7 +160,7 @@ class RequestsTogether {
     return batch;
   }
 
-  /** After a data error, each request is tried alone, so that none fails because of another. */
+  /** After a data error, tries each request alone, so that none fails because of another. */
   async #serve(batch: readonly Waiting[]): Promise<void> {
     const requests = batch.map(({ request }) => request);
     try {
@@ -178,7 +178,7 @@ class RequestsTogether {
 const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
   JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
-/** Depth 0 is a seed from a person; any other depth is a link and counts as one. */
+/** Depth 0 is a seed from a person. Any other depth is a link and counts as one. */
 async function admit(
   pool: Pool,
   given: readonly AdmittedUrl[],
@@ -236,7 +236,7 @@ export async function forgetRejectedUrls(pool: Pool, before: Date, turn: TurnClo
   return await inTurns(turn, async () => await deleteOldest(pool, aged, before, rejectedAtOnce));
 }
 
-// Counts the crawl's progress exactly: some ten milliseconds for tens of thousands of URLs.
+// Counts the crawl's progress exactly, which takes some ten milliseconds for tens of thousands of URLs.
 
 /** A host counts as fetched with its first result of any kind. URLs of refused or unresolvable hosts are not pending. */
 async function progress(pool: Pool): Promise<FrontierProgress> {

@@ -3,11 +3,11 @@ import type { CrawlerId, LeaseId, SubnetId } from "#core/ids";
 import type { Partition } from "../../place/domain-sets/partition.ts";
 import type { FrontierOrder } from "./order/strategies.ts";
 
-/** `last_outcome` of a URL refused by an opt-out; its reason names the opt-out. */
+/** `last_outcome` of a URL refused by an opt-out. Its reason names the opt-out. */
 export const optedOutUrl = "opted-out";
 
 export interface CrawlScope {
-  /** Maximum pages per host; a host must earn them (budgets.ts). */
+  /** Maximum pages per host. The limit in force grows with the host's good pages (budgets.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
   /** When false, links to unknown hosts are recorded but not admitted. */
@@ -47,7 +47,7 @@ export interface ReturnedLease {
 
 export interface LeaseRequest {
   readonly crawlerId: CrawlerId;
-  /** The coordinator's own domain sets, in addition to the crawler's; every host when omitted. */
+  /** The coordinator's own domain sets, in addition to the crawler's. If omitted, every host is allowed. */
   readonly partition?: Partition;
   readonly hosts: number;
   readonly urlsPerHost: number;
@@ -65,7 +65,7 @@ export interface FrontierProgress {
   readonly hostsFetched: number;
   readonly hostsDelegated: number;
   readonly urls: number;
-  /** Never fetched, and due or leased. */
+  /** URLs that were never fetched and are due or leased. */
   readonly urlsPending: number;
   readonly linksWaiting: number;
   readonly subnetsWaiting: number;

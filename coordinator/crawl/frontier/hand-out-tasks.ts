@@ -9,7 +9,7 @@ import type { FrontierStore } from "./frontier-store.ts";
 interface HandOutSettings
   extends Pick<LeaseRequest, "leaseSeconds" | "urlsPerHost" | "addressRestSeconds" | "order" | "partition"> {
   readonly hostsPerRequest: number;
-  /** Links per page whose type is checked; none when omitted. */
+  /** Links per page whose type is checked. None if omitted. */
   readonly linkTypeChecks?: number;
 }
 
@@ -17,7 +17,7 @@ export type Tasks = Omit<Extract<CoordinatorMessage, { type: "coordinator:tasks"
   readonly leases: Lease[];
 };
 
-/** Sent to a crawler without work, which then reports it: nothing holds it back. */
+/** Reason sent to a crawler without work, which reports it. It means that nothing holds the crawler back. */
 export const nothingDueReason = "no URL of its subnets is due";
 export const askAgainSoonMs = 500;
 const askAgainWhenIdleMs = 2000;
@@ -31,7 +31,7 @@ interface WorkRequest {
   readonly pagesLeftToday: number;
 }
 
-/** Why the crawler gets no work whatever is due; null when it may get some. */
+/** Why the crawler gets no work even if some is due. Null if it may get some. */
 export function withoutWork(request: WorkRequest): Tasks | null {
   if (request.draining) return nothing("this crawler is being drained", 30_000);
   if (request.mayCrawl === false) return nothing("this crawler's key is for measurements only", 60_000);
@@ -39,7 +39,7 @@ export function withoutWork(request: WorkRequest): Tasks | null {
   return null;
 }
 
-/** Call for crawlers that may get some. */
+/** Must only be called for crawlers that may get work. */
 export async function handOutTasks(
   { crawlerId, freeHosts, pagesLeftToday }: WorkRequest,
   frontier: Pick<FrontierStore, "leaseHosts">,

@@ -1,7 +1,7 @@
 /**
- * Table held_urls: URLs over their hosts' budgets, many of a host in one row. Most new URLs are such, and single rows
- * of frontier_url would dominate the cost of storing a page. They change under the lock of their host's row, and a URL
- * is in only one of the two tables.
+ * Table held_urls: URLs over their hosts' budgets, many of a host in one row. Most new URLs are held, and single rows of
+ * frontier_url would dominate the cost of storing a page. They change under the lock of their host's row, and a URL is in
+ * only one of the two tables.
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -11,7 +11,7 @@ import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { hostBudgetSql } from "./budgets.ts";
 import { deepest, linksIn, type NewUrl } from "./place-urls.ts";
 
-/** Per row, which is read whole to find one URL. */
+/** Maximum URLs per row. The whole row is read to find one of them. */
 const mostUrls = 64;
 const mostChars = 16_384;
 
@@ -48,7 +48,7 @@ export async function writeHeld(client: PoolClient, urls: readonly NewUrl[], now
   );
 }
 
-/** Groups URLs found alike into rows; the input is sorted by host, then depth. */
+/** Groups URLs of one host, depth and way of being found into rows. The input is sorted by host, then by depth. */
 function rowsOf(urls: readonly NewUrl[]): Row[] {
   const rows: Row[] = [];
   for (const one of urls) {
@@ -101,7 +101,7 @@ export interface HeldUrl {
 
 const columns = "u.host_hash, u.url, u.depth, u.redirects, u.lists, u.back_links, u.discovered_at";
 
-/** Rows of 64 URLs each. After a limit was raised, the remaining ones follow later. */
+/** Rows of 64 URLs each. After a limit is raised, the URLs that do not fit follow later. */
 const mostRowsAtOnce = 200;
 
 /** Removes and returns URLs for which the locked hosts now have room, shallowest first, then oldest. */

@@ -93,7 +93,7 @@ const asLeasedUrl = ([url, etag, last_modified, digest, redirects]: SliceRow["ur
   redirects,
 });
 
-/** Index order; when very many became due at one moment, only some of those are read. */
+/** Reads URLs in index order. If very many became due at the same moment, it reads only some of those. */
 const longestDue: Slices = {
   before: "",
   due: `
@@ -116,7 +116,7 @@ const longestDue: Slices = {
   from: "",
 };
 
-/** Stores the host's worth without the slice, and the mix's remainder. */
+/** Also stores the worth that the host has without the slice, and the remainder of the mix. */
 const inOrder = (order: LeaseOrder): Slices => ({
   ...order,
   kept: `,
@@ -187,7 +187,7 @@ export function leaseOf(
   };
 }
 
-/** The pace last reported for the host, with its age; null when none was reported. */
+/** The pace last reported for the host, with its age. Null if none was reported. */
 function paceOf(host: HostRow, now: Date): Lease["pace"] | null {
   if (host.crawl_delay_ms === null && host.back_off_ms === null) return null;
   const agoMs = now.getTime() - (host.backed_off_at?.getTime() ?? now.getTime());

@@ -33,7 +33,7 @@ export function toldRate(kept: KeptRate, now: Date): ToleratedReport {
   return { perHour, limitedBy, refusedPerHour, refusedMsAgo: ago(refusedAt), saidMsAgo: ago(at) };
 }
 
-/** The protocol's limit; by then the memory has long faded. */
+/** Limit set by the protocol. A limit that old has long faded. */
 const longestAgoMs = 366 * 86_400_000;
 
 const tenth = (value: number) => Math.round(10 * value) / 10;

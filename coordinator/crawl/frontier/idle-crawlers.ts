@@ -1,15 +1,14 @@
 /**
- * Tells an idle crawler once that it has no work and wakes it when something of its own becomes due. Until then its
- * requests are answered from memory, and the database is queried for the whole fleet together.
+ * Tells an idle crawler once that it has no work and wakes it when some of its own work becomes due. Until then its requests
+ * are answered from memory, and the database is queried for the whole fleet together.
  *
- *   unknown ─ asks, nothing is open ─► idle ─ something opens ─► woken ─ asks ─► leases, or idle again
+ *     unknown ─ asks, nothing is open ─► idle ─ something opens ─► woken ─ asks ─► leases, or idle again
  *
- * Openings are reported (hosts whose leases ended, delegated subnets) or read once a second in due order. Openings
- * that neither reveals (by other coordinators, or the end of an opt-out) are found by checking all idle crawlers in
- * turn.
+ * Openings are reported (hosts whose leases ended, delegated subnets) or read once a second in due order. Openings that
+ * neither reveals (by other coordinators, or the end of an opt-out) are found by checking all idle crawlers in turn.
  *
- * Open work may not be leasable now, when its address rests or no domain set matches. Its crawler is woken again after
- * a delay that doubles.
+ * Open work may not be leasable now, because its address is resting or no domain set matches. Its crawler is woken again
+ * after a delay that doubles.
  */
 import { Gathered } from "#core/coalesce";
 import type { CrawlerId, HostHash, SubnetId } from "#core/ids";
@@ -21,7 +20,7 @@ interface IdleCrawlerPorts {
   readonly ownerOf: (subnetId: SubnetId) => CrawlerId | null;
   /** Returns false when the crawler is not connected or too old to be woken. */
   readonly wake: (crawlerId: CrawlerId) => boolean;
-  /** Called when something is worth a check before the next turn. */
+  /** Called when something is worth a check before the next run. */
   readonly onNews: () => void;
   readonly now: () => Date;
   readonly nowMs: () => number;
@@ -31,32 +30,32 @@ interface IdleCrawlerPorts {
 /** Polling interval for crawlers that can be woken, extended by up to half. */
 const fallBackMs = 300_000;
 const pollMs = 2000;
-/** Every idle crawler is checked once in this many turns; in a small fleet, every turn. */
+/** Every idle crawler is checked once in this many runs. In a small fleet, every run checks it. */
 const turnsPerRound = 120;
 const leastPerTurn = 50;
 const readTogether = 5000;
 const readsPerTurn = 10;
-/** Reading overlaps by this much, since a write with an earlier time may commit later. */
+/** Overlap of consecutive reads, since a write with an earlier time may commit later. */
 const overlapMs = 1000;
-/** Notes beyond this are dropped; the periodic check finds the work. */
+/** Maximum notes. More are dropped, because the periodic check finds the work. */
 const mostTold = 100_000;
 const mostLookedAtTogether = 500;
 const firstBlockedMs = 1000;
 const mostBlockedMs = 16_000;
 
 interface Idle {
-  /** Earliest next wake, after one for work that could not be leased. */
+  /** Earliest next wake-up, set after a wake-up for work that could not be leased. */
   readonly notBeforeMs: number;
   hasNews: boolean;
 }
 
 export class IdleCrawlers {
   readonly #ports: IdleCrawlerPorts;
-  /** Longest unchecked first. */
+  /** Ordered by last check, oldest first. */
   readonly #idle = new Map<CrawlerId, Idle>();
-  /** Requests under way, and whether something opened since they began. */
+  /** Requests in progress, and whether something opened since they began. */
   readonly #asking = new Map<CrawlerId, { hasNews: boolean }>();
-  /** Crawlers with a known state; a new arrival is unknown until it asks. */
+  /** Crawlers with a known state. A crawler that has just arrived is unknown until it asks. */
   readonly #known = new Set<CrawlerId>();
   readonly #wakeable = new Set<CrawlerId>();
   /** Crawlers that had open work when last checked. */
@@ -127,7 +126,7 @@ export class IdleCrawlers {
     if (idle.notBeforeMs <= this.#ports.nowMs()) this.#wake(crawlerId);
   }
 
-  /** Like `note`, for frequent notes: wakes the crawler at the next turn. */
+  /** Wakes the crawler on the next run. Unlike `note`, it suits frequent notes. */
   noteLater(crawlerId: CrawlerId): void {
     const asking = this.#asking.get(crawlerId);
     if (asking !== undefined) asking.hasNews = true;
@@ -143,7 +142,7 @@ export class IdleCrawlers {
     if (hosts.length > 0) this.#ports.onNews();
   }
 
-  /** Runs once a second and after news; returns how many crawlers were woken. */
+  /** Runs once a second and after news. Returns how many crawlers were woken. */
   async turn(): Promise<number> {
     const before = this.#idle.size;
     await this.#readTold();
@@ -186,7 +185,7 @@ export class IdleCrawlers {
     else this.#expect(owner, openAt.getTime());
   }
 
-  /** One second late, so that the work is open by then. */
+  /** Adds a second, so that the work is open when it is checked. */
   #expect(owner: CrawlerId, openAtMs: number): void {
     if (this.#openingCount >= mostTold) return;
     const second = Math.floor(openAtMs / 1000) + 1;

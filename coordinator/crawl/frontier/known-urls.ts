@@ -1,11 +1,11 @@
 /**
- * Caches URLs that this coordinator recently saw in the frontier, since most links lead to known URLs and need no
- * look-up. It stores whole 64-bit hashes, the frontier's own keys, so no unknown URL passes for known. A removed row
- * (excluded by its channel, or given to another coordinator) may pass for known for an hour at most; after that,
- * naming it again restores it.
+ * Caches URLs that this coordinator recently saw in the frontier, since most links lead to known URLs and need no look-up. It
+ * stores whole 64-bit hashes, the frontier's own keys, so no unknown URL passes for known. A removed row (excluded by its
+ * channel, or given to another coordinator) may pass for known for an hour at most. When it is named after that, it is stored
+ * again.
  *
- * There are two sets; the older is dropped when the newer is full and every half hour: 32 MB, and 0.8 to 1.6 million
- * URLs.
+ * There are two sets. The older is dropped when the newer is full and every half hour. Together they take 32 MB and hold 0.8
+ * to 1.6 million URLs.
  */
 import type { UrlHash } from "#core/ids";
 
@@ -15,7 +15,7 @@ const defaultSlots = 2 ** 21;
 
 const fullestShare = 0.4;
 
-/** Maximum probe distance; longer runs of equal bits are made by an attacker. */
+/** Maximum probe distance. Only an attacker produces longer runs of equal bits. */
 const furthest = 32;
 
 export class KnownUrls {
@@ -26,7 +26,7 @@ export class KnownUrls {
   #count = 0;
   #halfHour = Number.NaN;
 
-  /** `slots` per set, 8 bytes each; a power of two. */
+  /** `slots` are per set, 8 bytes each, and must be a power of two. */
   constructor(slots: number = defaultSlots) {
     this.#mask = slots - 1;
     this.#most = Math.floor(fullestShare * slots);

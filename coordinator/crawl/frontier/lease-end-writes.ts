@@ -1,7 +1,7 @@
 /**
- * Ends leases. A host slice belongs to one crawler until every URL has a result ('done'), the crawler returns it
- * ('returned') or it expires ('expired'). Until then the lease lists the URLs without results; they stay due, but a
- * leased host cannot be leased again.
+ * Ends leases. A host slice belongs to one crawler until every URL has a result ('done'), the crawler returns it ('returned')
+ * or it expires ('expired'). Until then the lease lists the URLs without results. They stay due, but a leased host cannot be
+ * leased again.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, LeaseId, UrlHash } from "#core/ids";
@@ -18,7 +18,7 @@ export interface LeaseEnd {
   readonly now: Date;
 }
 
-/** For each, the host that is free now; null when it was not that crawler's open lease. */
+/** Returns, for each lease, the host that is now free, or null if it was not that crawler's open lease. */
 export async function returnLeases(pool: Pool, ends: readonly LeaseEnd[]): Promise<(HostHash | null)[]> {
   const given = ends.filter(({ lease }) => isLeaseNumber(lease.leaseId));
   const now = new Date(Math.max(...ends.map((end) => end.now.getTime())));
@@ -75,7 +75,10 @@ export interface LetGo {
   readonly held: readonly LeaseId[];
 }
 
-/** Whether each crawler has open leases besides those. In a fleet that arrives at once, most have been returned or expired. */
+/**
+ * Whether each crawler has open leases besides the given ones. In a fleet that arrives at once, most have been returned or
+ * expired.
+ */
 export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ crawler_id: CrawlerId; lease_id: LeaseId }>(
     "select crawler_id, lease_id from lease where crawler_id = any($1::int[]) and closed_at is null",
@@ -139,11 +142,14 @@ export async function takeOffLease(
 
 const leasesPerBatch = 500;
 
-/** Granted by a clock that was set back since, so that the lease might never end; coordinators differ by less. */
+/**
+ * SQL: the lease was granted by a clock that has since been set back, so it might never end. Clocks of coordinators differ by
+ * less than this.
+ */
 const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 
-/** In batches, so that an outage does not lock hosts for long. Skips leases whose results are being stored. */
+/** Works in batches, so that an outage does not lock hosts for long. Skips leases whose results are being stored. */
 export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> {
   const total: HostHash[] = [];
   while (true) {
@@ -203,7 +209,7 @@ async function close(
   if (leases.length === 0) return [];
   const hosts = leases.map((lease) => lease.host_hash);
   await lockHosts(client, hosts);
-  // Not prepared: a plan made here would suit other settings than those of `returnLeases`.
+  // Not prepared, since a plan made here would be based on other settings than those of `returnLeases`.
   await client.query(closeLeases, valuesOf(leases, as));
   turns.end(leases, { closedAt: as.now, ranOut: as.ending === "expired" });
   return hosts;
@@ -231,7 +237,7 @@ function valuesOf(leases: readonly OpenLease[], { ending, now, waits = [] }: Clo
   ];
 }
 
-/** SQL: when the host is next due; never, if it opted out. */
+/** SQL: when the host is next due. Never, if it opted out. */
 function dueAtOf(host: string): string {
   return `(
     select min(u.next_fetch_at)
@@ -301,7 +307,7 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
   );
 }
 
-// URLs that somebody wants fetched again; they wait their turn like others.
+// Makes URLs due that somebody wants fetched again. They wait their turn like all others.
 
 /**
  * Makes those URLs due that are scheduled for later, held over their host's budget or given up (an unresolved host is
@@ -344,15 +350,15 @@ export async function fetchAgain(
   });
 }
 
-// Closed leases are removed some time later; the deleting statement counts how they ended, by day, in table day_figures.
+// Deletes closed leases after a while. The same statement adds up, per day, how they ended (table day_figures).
 
 const lockName = "nearcrawl-closed-leases";
 
 const deletedAtOnce = 5000;
 
 /**
- * Removes leases closed before then; returns null when another coordinator is doing so. Walks leases in the order
- * granted up to the first younger one, since none closes before it is granted.
+ * Deletes leases closed before `before`. Returns null if another coordinator is doing so. Walks leases in the order granted
+ * up to the first younger one, since none closes before it is granted.
  */
 export async function forgetClosedLeases(pool: Pool, before: Date, turn: TurnClock): Promise<number | null> {
   return await alone(pool, lockName, async () => {

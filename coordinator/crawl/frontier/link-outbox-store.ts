@@ -1,8 +1,8 @@
 /**
  * Tables link_outbox and link_outbox_bite: effects of results on other hosts wait here until they are applied
- * (frontier/link-outbox.ts). A bite is the part that fits into memory, summed and applied in steps of one transaction
- * each, so that hosts are not locked for long. Each step locks the bite's row and advances it, so every effect counts
- * once, despite crashes and concurrent coordinators.
+ * (frontier/link-outbox.ts). A bite is the part that fits into memory. It is summed and applied in steps of one transaction
+ * each, so that hosts are not locked for long. Each step locks the bite's row and advances it, so every effect counts once,
+ * despite crashes and concurrent coordinators.
  */
 
 import type { Pool, PoolClient } from "pg";
@@ -27,7 +27,7 @@ import {
 } from "./link-outbox.ts";
 import { withoutOptedOut } from "./site-rule-writes.ts";
 
-/** Runs in the results' transaction; returns the number of effects. */
+/** Runs in the results' transaction. Returns the number of effects. */
 export async function postEffects(
   client: PoolClient,
   crawlerId: CrawlerId,
@@ -46,9 +46,9 @@ export interface OutboxSettings {
   readonly scope: CrawlScope;
   readonly newHosts?: NewHostBudget;
   readonly known?: KnownUrls;
-  /** Limit of a bite in URLs before summing, at some 400 bytes of memory each; one row is always taken. */
+  /** Maximum URLs of a bite before summing, at some 400 bytes of memory each. One row is always taken. */
   readonly biteEffects: number;
-  /** Limit of a transaction in URLs, which bounds how long hosts are locked. */
+  /** Maximum URLs per transaction, which bounds how long hosts are locked. */
   readonly stepUrls: number;
   /** A bite without progress for this long may be taken over by anyone. */
   readonly stalledMs: number;
@@ -69,8 +69,8 @@ export interface AppliedLinks {
 }
 
 /**
- * Applies one bite; returns null when nothing waits or another coordinator is at it. If `stopping` aborts, the rest is
- * left for the next run.
+ * Applies one bite. Returns null if nothing waits or another coordinator is applying one. If `stopping` aborts, the next run
+ * applies what is left.
  */
 export async function applyLinks(
   pool: Pool,
@@ -252,7 +252,7 @@ async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null>
   return { newUrls: 0, newHosts: 0, floods: [], domains: [] };
 }
 
-/** Waits for the row lock: a mere reader holds it briefly, and nobody else continues this bite until it has stalled. */
+/** Waits for the row lock. A reader only holds it briefly, and nobody else continues this bite until it has stalled. */
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
   const { rowCount } = await prepared(
     client,
@@ -283,7 +283,7 @@ async function moveOn(client: PoolClient, { bite, effects, isLast }: Step): Prom
   );
 }
 
-/** Like results do for their own hosts (results/result-store.ts). */
+/** Applies effects as results do for their own hosts (results/result-store.ts). */
 async function applyEffects(
   client: PoolClient,
   { step, namers, settings, now }: StepAt,
@@ -330,7 +330,7 @@ async function unknownHosts(client: PoolClient, keys: readonly UrlKey[]): Promis
 interface OutboxBacklog {
   readonly rows: number;
   readonly effects: number;
-  /** Age of the oldest row; 0 when there is none. */
+  /** Age of the oldest row. 0 if there is none. */
   readonly ageSeconds: number;
 }
 

@@ -15,7 +15,7 @@ import type { AdmittedUrl } from "../batch/found-urls.ts";
 import type { LinkedUrl } from "./back-link-writes.ts";
 
 export interface LinkEffect extends LinkedUrl {
-  /** To be admitted if unknown; null when only links changed. */
+  /** The URL to admit if it is unknown. Null if only links changed. */
   readonly named: AdmittedUrl | null;
 }
 
@@ -40,16 +40,16 @@ export interface SummedEffects {
   readonly namers: ReadonlyMap<HostHash, readonly Namer[]>;
 }
 
-/** A crawler whose result named a host, and the registrable domain of the page; null when unknown or named by people. */
+/** A crawler whose result named a host, and the registrable domain of the page. Null if unknown or named by people. */
 export interface Namer {
   readonly crawlerId: CrawlerId;
   readonly site: string | null;
 }
 
-/** Limit per host, because admission is checked for each. */
+/** Maximum per host, because admission is checked for each. */
 const mostNamers = 8;
 
-/** Of several namings of a URL the shallowest counts, and of those the first. */
+/** Sums effects per URL. If a URL is named several times, the shallowest naming counts, and of equally shallow ones the first. */
 export function sumEffects(
   rows: readonly { readonly crawlerId: CrawlerId; readonly effects: readonly LinkEffect[] }[],
 ): SummedEffects {
@@ -88,7 +88,7 @@ function both(a: LinkEffect, b: LinkEffect): LinkEffect {
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Whether an effect comes after the reached position; true for null. */
+/** Whether an effect comes after the position reached. True if that is null. */
 export function isAfter(
   { hostHash, urlHash }: LinkEffect,
   reached: { readonly hostHash: HostHash; readonly urlHash: UrlHash } | null,

@@ -26,7 +26,7 @@ export async function wasAhead(pool: Pool, now: Date): Promise<boolean> {
   return rows[0]!.found;
 }
 
-/** Checks all hosts and URLs; returns how many hosts were repaired. */
+/** Checks all hosts and URLs. Returns how many hosts were repaired. */
 export async function bringBack(pool: Pool, now: Date): Promise<number> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     `select host_hash from frontier_host

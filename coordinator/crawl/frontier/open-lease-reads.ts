@@ -9,9 +9,9 @@ import type { Asked, HostRow } from "./due-host-reads.ts";
 import type { LeaseRequest } from "./frontier.ts";
 
 /**
- * SQL part `opened` (lease_id, host_hash). Requires a preceding `slice` (host_hash, host, addresses, crawler_id, and
- * `items`, the possibly empty array to lease) and the parameters of `leaseValues`. The hosts must be locked; the
- * caller writes their leases.
+ * SQL part `opened` (lease_id, host_hash). Requires a preceding `slice` (host_hash, host, addresses, crawler_id, and `items`,
+ * the possibly empty array to lease) and the parameters of `leaseValues`. The hosts must be locked. The caller writes their
+ * leases.
  */
 export const openLeases = (of: "pages" | "checks"): string => `
   opened as (
@@ -79,7 +79,7 @@ interface NeedsRow {
   readonly subnets: SubnetId[];
 }
 
-/** All subnets of such a crawler are searched, instead of everybody's front. */
+/** Maximum subnets of a crawler for which all of them are searched, instead of the front of all due work. */
 const fewSubnets = 8;
 
 export async function leaseNeeds(client: PoolClient, requests: readonly LeaseRequest[]): Promise<Asked[]> {

@@ -1,8 +1,8 @@
 /**
- * Pace of work (WEB-SAILOR section 4.3): a crawler with less due work than one threshold is to slow down, one with
- * more than another is to hurry up, by changing its number of parallel connections; between them it has one per unit
- * of work. Work is counted in host slices due or leased, on which a connection works at a time (the paper counts seed
- * URLs). Unlike the paper it uses hysteresis: a pace ends only well past its threshold, so that it does not oscillate.
+ * Pace of work (WEB-SAILOR section 4.3): a crawler with less due work than one threshold is told to slow down, and one with
+ * more than another to hurry up, by changing its number of parallel connections. Between them it has one connection per unit
+ * of work. Work is counted in host slices due or leased, because a connection works on one at a time (the paper counts seed
+ * URLs). Unlike the paper, it uses hysteresis: a pace ends only well past its threshold, so that it does not oscillate.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -14,7 +14,7 @@ interface PaceRule {
   readonly hurryUpOver: number;
 }
 
-/** A pace ends at its threshold times or divided by this. */
+/** A pace ends at its threshold multiplied or divided by this. */
 const hysteresis = 2;
 
 export function nextPace(pace: WorkPace, due: number, rule: PaceRule): WorkPace {
@@ -45,22 +45,22 @@ export function paceReason(pace: WorkPace, due: number, rule: PaceRule): string 
 export interface PacePorts {
   readonly paces: PaceStore;
   readonly online: () => readonly CrawlerId[];
-  /** True when it was told that nothing is due (idle-crawlers), so it needs no check. */
+  /** True if the crawler was told that nothing is due (idle-crawlers), so it needs no check. */
   readonly isIdle: (crawlerId: CrawlerId) => boolean;
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly rule: () => PaceRule;
   readonly now: () => Date;
 }
 
-/** Crawlers per pass; the others follow in the next one. */
+/** Crawlers per pass. The others follow in the next one. */
 const mostPerPass = 200;
 
-/** Crawlers of the previous release double their connections at each `hurry-up`; this many reach any limit. */
+/** Crawlers of the previous release double their connections at each `hurry-up`. This many repeats reach any limit. */
 const mostRepeats = 14;
 
 interface Paced {
   readonly pace: WorkPace;
-  /** As sent: for `steady` and `slow-down`, the crawler's number of connections. */
+  /** Number of slices as sent. For `steady` and `slow-down` it is the crawler's number of connections. */
   readonly due: number;
   readonly messages: number;
 }

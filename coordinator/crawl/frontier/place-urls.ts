@@ -1,15 +1,18 @@
 /**
- * Decides which new URLs have room at their hosts: shallowest first, then in order found, up to the host's budget;
- * beyond it some are held until it grows, and the rest is dropped.
+ * Decides which new URLs have room at their hosts: shallowest first, then in order found, up to the host's budget. Some of
+ * those beyond it are held until it grows, and the rest is dropped.
  */
 import type { HostHash } from "#core/ids";
 import type { AdmittedUrl } from "../batch/found-urls.ts";
 import { firstHosts, type HostPages, hostBudget } from "./budgets.ts";
 
-/** URLs held over a host's budget; further ones are dropped. */
+/** Maximum URLs held over a host's budget. The rest is dropped. */
 const mostHeldUrls = 1000;
 
-/** After a domain's first `firstHosts` hosts the limit falls as 1/place, so that the domain's total grows with the logarithm of its hosts. */
+/**
+ * Maximum held URLs of a domain's host at `place`. After the first `firstHosts` hosts it falls as 1/place, so that the
+ * domain's total grows with the logarithm of its hosts.
+ */
 export const mostHeldAt = (place: number): number =>
   place < firstHosts ? mostHeldUrls : Math.floor((mostHeldUrls * firstHosts) / place);
 
@@ -17,13 +20,13 @@ export const mostHeldAt = (place: number): number =>
 export const mostHeldSql = (place: string): string =>
   `case when ${place} < ${firstHosts} then ${mostHeldUrls} else ${mostHeldUrls * firstHosts} / ${place} end`;
 
-/** Total URLs of a host admitted as its sitemaps or feeds. */
+/** Maximum URLs of a host admitted as its sitemaps or feeds. */
 export const mostListUrls = 60;
 
 export interface HostRoom {
   readonly refused: string | null;
   readonly open: number;
-  /** URLs that may be held beyond those. */
+  /** URLs that may be held in addition. */
   readonly holds: number;
   readonly lists: number;
 }
@@ -51,7 +54,7 @@ export interface PlacedUrl {
 
 export interface NewUrl extends PlacedUrl {
   readonly links: number;
-  /** Now, when absent. */
+  /** Default: now. */
   readonly foundAt?: Date;
 }
 
@@ -61,7 +64,7 @@ export const linksIn = (links: number): number => Math.max(0, Math.min(mostLinks
 
 /** Amounts to add to the host's row. */
 export interface HostCounts {
-  /** Excludes held URLs. */
+  /** Does not count held URLs. */
   urls: number;
   due: number;
   held: number;
@@ -69,7 +72,7 @@ export interface HostCounts {
   leftOut: number;
 }
 
-/** Returns the URLs with room, host by host. A host missing from the rooms takes none. */
+/** Returns the URLs for which there is room, host by host. A host that is not in `rooms` takes none. */
 export function placeUrls(
   urls: readonly AdmittedUrl[],
   rooms: ReadonlyMap<HostHash, HostRoom>,
@@ -97,7 +100,7 @@ export function placeUrls(
   return { placed: [...byHost.values()].flat(), counts };
 }
 
-/** Null when there is no room for it. */
+/** Null if there is no room for it. */
 function stateIn(room: HostRoom, count: HostCounts, { isList }: AdmittedUrl): PlacedUrl["state"] | null {
   if (isList && room.lists + count.lists >= mostListUrls) return null;
   if (count.urls < room.open) return room.refused === null ? "due" : "refused";

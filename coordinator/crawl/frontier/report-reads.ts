@@ -23,7 +23,7 @@ export async function leavingChannel(pool: Pool, key: UrlKey): Promise<LeavingCh
   return { channelId, prefixes: directories.map((directory) => host + directory), why };
 }
 
-/** Its depth by the pages here that link to it; null when none does. */
+/** Depth of the URL by the pages here that link to it. Null if there are none. */
 async function linkedDepth(pool: Pool, { hostHash, urlHash }: UrlKey): Promise<number | null> {
   const { rows } = await pool.query<{ depth: number | null }>(
     `select min(u.depth) + 1 as depth
@@ -74,9 +74,9 @@ export async function urlPlace(
 /** A URL's position in the frontier; `place` and `of` count within its list, new or old, of its host's due URLs. */
 export interface PlacedUrl {
   readonly facts: UrlFacts;
-  /** 1 is next in its list; null when not due or beyond those examined. */
+  /** 1 means next in its list. Null if it is not due or beyond those examined. */
   readonly place: number | null;
   readonly of: number;
-  /** Worth of its host's best new URL; null when unknown or none is new. */
+  /** Worth of its host's best new URL. Null if unknown or if it has no new URL. */
   readonly hostWorth: number | null;
 }

@@ -9,14 +9,14 @@ import type { Resolution } from "./frontier.ts";
 import { settleHosts } from "./lease-end-writes.ts";
 import { markByAddress } from "./site-rule-writes.ts";
 
-/** A claimed host is offered again when its answer is not saved in this time. */
+/** Time after which a claimed host whose answer was not saved is offered again. */
 const claimSeconds = 120;
 /** Bounds for a name server's TTL. */
 const minTtlSeconds = 30;
 const maxTtlSeconds = 86_400;
 /** Consecutive failures through which a resolved host keeps its addresses. */
 const toleratedFailures = 3;
-/** First pause after a failure; it doubles each time, up to the longest TTL. */
+/** First pause after a failure. It doubles each time, up to the longest TTL. */
 const retrySeconds = 30;
 
 /** New hosts first, then those with due work whose addresses have expired. */

@@ -1,4 +1,4 @@
-/** What the frontier does by the clock: worth of hosts, pace, wake-ups, the outbox, DNS look-ups and expired leases. */
+/** Periodic work of the frontier: worth of hosts, pace, wake-ups, the outbox, DNS look-ups and expired leases. */
 import type { Pool } from "pg";
 import { howMany } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -35,12 +35,12 @@ interface HostWorthDuty {
 
 const everyMs = 5000;
 
-/** Working time per turn, to spare the database. */
+/** Working time per run, to spare the database. */
 const busyMs = 500;
 
 /**
- * Recomputes hosts' worth under the frontier's order in short turns, so that every due host is updated within minutes;
- * clears it when the order does not use it.
+ * Recomputes hosts' worth under the frontier's order in short runs, so that every due host is updated within minutes. Clears
+ * it if the order does not use it.
  */
 export function scheduleHostWorths(duty: HostWorthDuty): void {
   let after: ReckonedUntil = reckonFromStart;
@@ -84,7 +84,7 @@ export function paceDuties(
 
 const wakeDuty = "wake-idle-crawlers";
 const wakeEveryMs = 1000;
-/** News arrive in bursts, so they are collected for this time. */
+/** Time for which news are collected, since they arrive in bursts. */
 const newsMs = 100;
 
 export function idleCrawlers(
@@ -131,7 +131,7 @@ interface OutboxPorts {
 /** Summing more effects is cheaper, so under load the outbox is applied at this interval. */
 const applyEveryMs = 1000;
 
-/** In a small crawl, where the next work depends on such a link, it is applied this soon. */
+/** In a small crawl, where the next work depends on such a link, the outbox is applied this soon. */
 const applySoonMs = 100;
 
 /** Effects, in URLs, from which the load counts as high. */
@@ -185,7 +185,7 @@ export function outboxDuties(ports: OutboxPorts, settings: OutboxSettings) {
   };
 }
 
-/** Names the worst ones; the crawlers of their pages are not at fault. */
+/** Names the worst ones. The crawlers of their pages are not at fault. */
 function floodWords(domains: readonly DomainFlood[]): string {
   const weight = ({ waiting, leftOut }: DomainFlood) => waiting + leftOut;
   const [worst, ...others] = domains.toSorted((a, b) => weight(b) - weight(a));

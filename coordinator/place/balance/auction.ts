@@ -1,28 +1,28 @@
 /**
- * Assigns subnets so that nobody exceeds its capacity at nearly the least cost: a reversed auction (Bertsekas 1988,
- * "The auction algorithm: a distributed relaxation method for the assignment problem"). Every crawler has a price (ms
- * per page), initially 0, and a subnet goes where cost + price is least. An overloaded crawler gives up the subnets
- * that lose least elsewhere, and its price rises to what the next one would lose. So free room costs nothing, and with
- * equal loads the result is within a thousandth of a ms per page of the cheapest.
+ * Assigns subnets so that no crawler exceeds its capacity, at nearly the least cost: a reversed auction (Bertsekas 1988, "The
+ * auction algorithm: a distributed relaxation method for the assignment problem"). Every crawler has a price (ms per page),
+ * initially 0, and a subnet goes where cost + price is least. An overloaded crawler hands over the subnets that lose least
+ * elsewhere, and its price rises to the loss of the next one. So free capacity costs nothing, and with equal loads the result
+ * is within a thousandth of a ms per page of the cheapest.
  *
- * With unequal loads, fitting everything is bin packing, which is NP-hard. The auction may leave spare room, or an
- * overload of less than one subnet; single moves and exchanges repair what they can.
+ * With unequal loads, fitting everything is bin packing, which is NP-hard. The auction may leave unused capacity, or an
+ * overload of less than one subnet. Single moves and exchanges repair what they can.
  */
 
 /**
- * Minimum price step (ms). When many subnets are as near to two full crawlers, prices would creep, so the step doubles
- * with every few looks at each subnet.
+ * Minimum price step (ms). When many subnets are equally near to two full crawlers, prices would creep, so the step doubles
+ * after every few looks at each subnet.
  */
 const leastStepMs = 1e-3;
 const looksToDouble = 10;
 
-/** When loads do not fit, prices rise for ever, so the auction ends after this many looks at each subnet. */
+/** Maximum looks at each subnet. When loads do not fit, prices would otherwise rise for ever. */
 const mostLooks = 200;
 
-/** Limit of rounds of moves and exchanges; two or three are usual. */
+/** Maximum rounds of moves and exchanges. Two or three are usual. */
 const mostRounds = 10;
 
-/** Limit of subnet pairs per round of exchanges. */
+/** Maximum subnet pairs per round of exchanges. */
 const mostPairs = 1_000_000;
 
 /** Smaller savings are rounding (ms × pages). */
@@ -45,7 +45,7 @@ export class Auction {
   readonly #members: number[][];
   readonly #roomPages: Float64Array;
   readonly #roomBytes: Float64Array;
-  /** Rounding of sums; smaller excesses are ignored. */
+  /** Rounding error of sums. Smaller excesses are ignored. */
   readonly #grainPages: number;
   readonly #grainBytes: number;
 
@@ -84,7 +84,10 @@ export class Auction {
     return this.prices.some((_, crawler) => this.#isOver(crawler));
   }
 
-  /** Gives up the least losses until the crawler is no longer over, and raises its price; returns who gained. */
+  /**
+   * Hands subnets to other crawlers, the smallest loss first, until the crawler is within its capacity, then raises its
+   * price. Returns the crawlers that received subnets.
+   */
   #giveUp(crawler: number, stepMs: number): Set<number> {
     const { pages, bytes } = this.#input;
     const offers = this.#members[crawler]!.filter((subnet) => this.places[subnet] === crawler)
@@ -109,7 +112,7 @@ export class Auction {
     return heirs;
   }
 
-  /** The cheapest crawler except one; −1 for none. */
+  /** The cheapest crawler except `but`. −1 if there is none. */
   #cheapest(subnet: number, but: number): { readonly crawler: number; readonly priceMs: number } {
     const crawlers = this.#input.crawlers[subnet]!;
     const costsMs = this.#input.costsMs[subnet]!;
@@ -154,7 +157,7 @@ export class Auction {
     );
   }
 
-  // Single moves and exchanges that relieve or save, until none does; with equal loads there are none.
+  // Makes single moves and exchanges that relieve or save, until none does. With equal loads there are none.
 
   #improve(): void {
     for (let round = 0; round < mostRounds; round++) {
@@ -173,7 +176,10 @@ export class Auction {
     }
   }
 
-  /** The crawler where it fits and saves most, or relieves at the least cost. `isWanting` means a cheaper one had no room. */
+  /**
+   * The crawler where the subnet fits and saves most, or which relieves at the least cost. `isWanting` means a cheaper one
+   * had no room.
+   */
   #betterPlace(subnet: number): { readonly to: number; readonly isWanting: boolean } {
     const { pages, bytes, crawlers, costsMs } = this.#input;
     const here = this.places[subnet]!;
@@ -189,7 +195,7 @@ export class Auction {
     return { to, isWanting };
   }
 
-  /** Exchanges with the subnet that saves most; an overloaded crawler also takes a smaller one at the least cost. */
+  /** Exchanges the subnet with the one that saves most. An overloaded crawler also takes a smaller one at the least cost. */
   #exchange(subnet: number): boolean {
     const { pages, bytes } = this.#input;
     const here = this.places[subnet]!;
@@ -215,7 +221,7 @@ export class Auction {
     return true;
   }
 
-  /** Reduces an overload without adding to any. */
+  /** Whether the move reduces an overload without adding to any. */
   #relieves(crawler: number, pages: number, bytes: number): boolean {
     const [overPages, overBytes] = [this.#isOverPages(crawler), this.#isOverBytes(crawler)];
     const fits = (over: boolean, amount: number, hasRoom: boolean) => (over ? amount >= 0 : hasRoom);
@@ -227,7 +233,7 @@ export class Auction {
   }
 }
 
-/** Rounding of a sum of loads, far below the smallest relevant load. */
+/** Rounding error of a sum of loads, far below the smallest relevant load. */
 function grainOf(capacities: Float64Array): number {
   const finite = capacities.filter(Number.isFinite);
   return (

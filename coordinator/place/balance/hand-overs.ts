@@ -21,15 +21,15 @@ import { type DepartureRule, departedCrawlers, refreshCrawlers } from "./presenc
 interface MovePorts {
   readonly delegations: Pick<DelegationStore, "move">;
   readonly state: CoordinatorState;
-  /** Nothing counts as anycast when omitted. */
+  /** If omitted, no range counts as anycast. */
   readonly anycast?: AnycastRanges;
 }
 
 const movesPerBatch = 1000;
 
 /**
- * Moves subnets without a round: first in the database, then in memory. Returns the moves made, whose former crawler
- * still had the subnet.
+ * Moves subnets without a round: first in the database, then in memory. Returns the moves made, which are those whose former
+ * crawler still had the subnet.
  */
 export async function makeMoves(
   moves: readonly DelegationMove[],
@@ -58,17 +58,17 @@ interface SuccessionPorts extends DenialPorts {
 }
 
 interface Succession {
-  /** To crawlers that measured the subnet. */
+  /** Moves to crawlers that measured the subnet. */
   readonly inherited: readonly DelegationMove[];
-  /** Of subnets without a probe target. */
+  /** Moves of subnets without a probe target. */
   readonly given: readonly DelegationMove[];
   readonly orphans: readonly SubnetId[];
 }
 
-/** Subnets without a known heir checked for targets at once. */
+/** How many subnets without a known heir are checked for targets at once. */
 const orphansLookedAt = 2000;
 
-/** Plans where a crawler's subnets go, for the page's forecast and for the action; writes nothing. */
+/** Plans where a crawler's subnets go, for the page's forecast and for the hand-over. Writes nothing. */
 async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date): Promise<Succession> {
   const { state, delegations, recrawlDays } = ports;
   const subnets = state.subnetsOf(gone);
@@ -92,7 +92,7 @@ async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date
       subnets: [...known].map(([subnetId, rttMs]) => ({
         ...{ subnetId, crawlerId: gone, loadPagesPerDay: pagesOf.get(subnetId) ?? 0, rttMs },
       })),
-      // Predictions do not suffice to inherit; unmeasured subnets wait for a round.
+      // A predicted RTT is not enough to inherit a subnet. Unmeasured subnets wait for a round.
       crawlerRttMs: () => undefined,
     },
     noHysteresis,
@@ -120,7 +120,7 @@ async function planSuccession(gone: CrawlerId, ports: SuccessionPorts, now: Date
 
 const causeOf = (isDraining: boolean) => (isDraining ? "drained" : "crawler-left");
 
-/** Possible heirs' RTTs from the latest rounds; subnets without any are omitted. */
+/** Possible heirs' RTTs from the latest rounds. Subnets without any RTT are omitted. */
 async function knownRtts(
   subnets: readonly SubnetId[],
   heirs: ReadonlyMap<CrawlerId, number>,
@@ -161,14 +161,14 @@ function nearestOf(
 
 /** One line of the forecast for a crawler's subnets. */
 export interface HeirLine {
-  /** Null when no heir is known, so that they are measured again. */
+  /** Null if no heir is known, so that the subnets are measured again. */
   readonly crawler: string | null;
   readonly subnets: number;
-  /** True when the heir measured them; otherwise they have no target and it is the nearest. */
+  /** True if the heir measured the subnets. If false, they have no target and the heir is the nearest crawler. */
   readonly measured: boolean;
 }
 
-/** Largest share first, those to be measured again last; empty without subnets. */
+/** Largest share first, those to be measured again last. Empty if the crawler has no subnets. */
 export async function successionOf(
   crawlerId: CrawlerId,
   ports: SuccessionPorts,
@@ -191,7 +191,7 @@ interface ReplacePorts extends SuccessionPorts, MovePorts {
   readonly frontier: LeaseReturns;
 }
 
-/** A departed crawler's leases return; a draining one finishes its own. */
+/** Replaces a crawler. A departed crawler's leases are returned, while a draining one finishes its own. */
 export async function replaceCrawler(gone: CrawlerId, ports: ReplacePorts, now: Date) {
   const isGone = ports.state.crawler(gone)?.state === "offline";
   const returnedLeases = isGone ? await ports.frontier.returnLeasesOf(gone, now) : 0;
@@ -210,15 +210,15 @@ export interface HandOverPorts extends ReplacePorts {
 
 /** Rounds requested per pass, for all crawlers. */
 const roundsPerPass = 40;
-/** The rest is planned and probed again after this time, when others may have room. */
+/** Time after which the remaining subnets are planned and probed again, when other crawlers may have room. */
 const planAgainMs = 60_000;
 
 export class HandOvers {
   readonly #ports: HandOverPorts;
   readonly #rule: DepartureRule;
-  /** Per crawler: what the last plan left without a requested round, and the time of that plan. */
+  /** For each crawler, the subnets for which the last plan requested no round, and the time of that plan. */
   readonly #left = new Map<CrawlerId, { readonly orphans: SubnetId[]; readonly atMs: number }>();
-  /** Orphans of each crawler when last reported; reported once, since they may stay for long. */
+  /** Number of orphans of each crawler when last reported. They are reported once, since they may stay for long. */
   readonly #reported = new Map<CrawlerId, number>();
 
   constructor(ports: HandOverPorts, rule: DepartureRule) {
@@ -247,7 +247,7 @@ export class HandOvers {
     }
   }
 
-  /** Draining ones first, because somebody waits for them. */
+  /** Draining crawlers come first, because somebody waits for them. */
   #leaving(now: Date): CrawlerId[] {
     const { state } = this.#ports;
     const draining = state.crawlers

@@ -24,22 +24,25 @@ export interface ReliefPorts {
   readonly fleet: Pick<Fleet, "online">;
   readonly delegations: Pick<DelegationStore, "crawlerLoads" | "loads" | "probedRtts" | "targetsFor">;
   readonly putOff: PutOffMoves;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
-  /** Nothing counts as anycast when omitted. */
+  /** If omitted, no range counts as anycast. */
   readonly anycast?: AnycastRanges;
 }
 
 export interface ReliefInput extends BalanceInput {
-  /** The subnets' RTTs; what is measured later is added to them. */
+  /** RTTs of the subnets. Later measurements are added. */
   readonly known: Rtts;
-  /** Crawlers denied each subnet by their partners; planning treats them as unable to measure it. */
+  /** The crawlers whose partners deny each subnet. Planning treats them as unable to measure it. */
   readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
-  /** The method by which each subnet's RTTs were measured; only these are comparable. Missing when nothing is known. */
+  /**
+   * The method by which each subnet's RTTs were measured. Only RTTs of this method are comparable. Missing if nothing is
+   * known.
+   */
   readonly methods: ReadonlyMap<SubnetId, ProbeMethod>;
 }
 
-/** Null when there is nothing to relieve and nothing away from home. */
+/** Null if there is no overload to relieve and no subnet is away from home. */
 export async function reliefInput(
   ports: ReliefPorts,
   recrawlDays: number,
@@ -99,7 +102,7 @@ export async function reliefInput(
 
 const idle = { pagesPerDay: 0, bytesPerDay: 0, subnets: 0 };
 
-/** What the limits leave for the planned subnets. */
+/** The room that the limits leave for the planned subnets. */
 function roomFor(
   { crawlerId, pagesPerDay, bytesPerDay }: CrawlerRecord,
   all: typeof idle,
@@ -131,13 +134,13 @@ export function* batchesOf(subnetIds: readonly SubnetId[]): Generator<readonly S
 
 export interface DenialPorts {
   readonly delegations: Pick<DelegationStore, "targetsFor">;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
 }
 
 /**
- * Crawlers that may not have a subnet, judged by its probe target; unrestricted subnets are missing. Reads nothing
- * while nobody denies anything.
+ * Crawlers that may not have a subnet, judged by its probe target. Unrestricted subnets are missing. Reads nothing while no
+ * crawler denies anything.
  */
 async function deniedIn(
   crawlersOf: ReadonlyMap<SubnetId, readonly CrawlerId[]>,
@@ -158,7 +161,7 @@ async function deniedIn(
   return found;
 }
 
-/** Removes crawlers denied the subnet's probe target, and subnets nobody is left for. */
+/** Removes crawlers denied the subnet's probe target, and subnets for which no crawler is left. */
 export async function withoutDenied(measured: Rtts, ports: DenialPorts, now: Date): Promise<void> {
   const crawlersOf = new Map([...measured].map(([subnetId, rtts]) => [subnetId, [...rtts.keys()]]));
   for (const [subnetId, refused] of await deniedIn(crawlersOf, ports, now)) {
@@ -169,7 +172,7 @@ export async function withoutDenied(measured: Rtts, ports: DenialPorts, now: Dat
 }
 
 /**
- * Pages of the mean size per day that each crawler can still take; full ones have none. If the fleet is too small, all
+ * Pages of the mean size per day that each crawler can still take. Full crawlers are left out. If the fleet is too small, all
  * capacities grow by the same factor.
  */
 export function roomsOf(
@@ -215,7 +218,7 @@ export class PutOffMoves {
     this.#attempts.set(subnetId, known.set(to, { ...attempt, atMs: now.getTime() }));
   }
 
-  /** Valid measurements by this method (by any, when omitted); null for crawlers that could not measure. */
+  /** Valid measurements by this method, or by any if omitted. Null for crawlers that could not measure. */
   of(subnetId: SubnetId, now: Date, method?: ProbeMethod): ReadonlyMap<CrawlerId, number | null> {
     const believed = new Map<CrawlerId, number | null>();
     for (const [crawlerId, attempt] of this.#attempts.get(subnetId) ?? []) {

@@ -1,6 +1,6 @@
 /**
- * Gives a crawler that joins a working fleet what is nearest to it, at a limited rate: first its former subnets, if
- * its own measurement still beats the present crawler's; then subnets without comparison and those it measures nearer
+ * Gives a crawler that joins a working fleet the subnets nearest to it, at a limited rate. It first gets its former subnets,
+ * if its own measurement still beats the present crawler's. Then come subnets without comparison and those it measures nearer
  * than their owner (newcomer-search). A crawler present before anything is delegated is asked by ordinary rounds.
  */
 import type { CrawlerId } from "#core/ids";
@@ -27,18 +27,21 @@ interface SettlingPorts extends SearchPorts {
 const probesPerPass = 10;
 /** Concurrent rounds for subnets without comparison, for all newcomers. */
 const roundsAtOnce = 60;
-/** Limit of subnets without comparison, those fetched most first. */
+/** Maximum number of subnets without comparison. Those fetched most come first. */
 const mostUnmeasured = 200_000;
-/** How often those subnets and the fleet's rooms are read while somebody joins. */
+/** How often those subnets and the fleet's rooms are read while a crawler joins. */
 const readAgainMs = 60_000;
 const reportMs = 60_000;
 /** Subnets returned to their former crawler per pass. */
 const returnsPerPass = 1000;
-/** How long a former crawler's measurements are believed. */
+/** Maximum age of a former crawler's measurements. */
 const formerMs = 24 * 3_600_000;
-/** Advantage, in ms, with which a former crawler gets a subnet back. */
+/** How much nearer, in ms, a former crawler must be to get a subnet back. */
 const returnMarginMs = 1;
-/** Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the longest wait for them. */
+/**
+ * Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the maximum wait for
+ * them.
+ */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
 
@@ -115,7 +118,7 @@ export class NewcomerSettling {
     }
   }
 
-  /** As many newcomers as one pass handles, those already begun first; starts the others' wait. */
+  /** As many newcomers as one pass handles, with those already begun first. Starts the wait of the others. */
   #firstReady(waiting: readonly CrawlerRecord[], isFirst: (crawlerId: CrawlerId) => boolean): CrawlerId[] {
     const online = this.#ports.fleet.online();
     const nowMs = this.#ports.now().getTime();
@@ -132,7 +135,7 @@ export class NewcomerSettling {
       .slice(0, probesPerPass);
   }
 
-  /** Crawlers with a subnet other than the one they are in; two are enough to know. */
+  /** Crawlers that own a subnet other than the one they are located in. Two are enough for the caller. */
   #owners(): CrawlerId[] {
     const { state } = this.#ports;
     const found: CrawlerId[] = [];
@@ -147,7 +150,7 @@ export class NewcomerSettling {
     return found;
   }
 
-  /** Sums over all hosts, once a minute and for a crawler that was not there at the last reading. */
+  /** Reads sums over all hosts once a minute, and when there is a crawler that the last reading did not include. */
   async #readFleet(ready: readonly CrawlerId[]): Promise<void> {
     const { fleet, state, delegations, recrawlDays, now } = this.#ports;
     const atMs = now().getTime();
@@ -165,7 +168,7 @@ export class NewcomerSettling {
     this.#reading = { atMs, rooms: new Map(rooms), unmeasured };
   }
 
-  /** Returns false when the crawler is finished or full. */
+  /** Returns false if the crawler is finished or full. */
   async #settle(
     crawlerId: CrawlerId,
     newcomer: Newcomer,
@@ -173,7 +176,7 @@ export class NewcomerSettling {
   ): Promise<boolean> {
     if (!newcomer.isBack) {
       const { own, others } = await this.#formerSubnets(crawlerId);
-      // Nobody can be nearer to the subnet that it is in, so it gets that back whatever its room.
+      // No crawler can be nearer to the subnet that it is located in, so it gets that one back whatever its room.
       const returned = others.slice(0, Math.max(0, Math.min(room - own.length, returnsPerPass)));
       const made = await makeMoves([...own, ...returned], this.#ports, this.#ports.now());
       newcomer.returned += made.length;
@@ -199,7 +202,10 @@ export class NewcomerSettling {
     );
   }
 
-  /** What the crawler had and gets back: the subnet that it is in (paper section 4.1), and those it is nearer to. */
+  /**
+   * What the crawler had and gets back: the subnet that it is located in (paper section 4.1), and those to which it is
+   * nearer.
+   */
   async #formerSubnets(
     crawlerId: CrawlerId,
   ): Promise<{ readonly own: DelegationMove[]; readonly others: DelegationMove[] }> {

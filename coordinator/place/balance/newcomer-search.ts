@@ -1,9 +1,9 @@
 /**
- * Searches for the subnets that a crawler which joined is nearest to, a few questions at a time. Subnets that nobody
- * was compared for are decided by probe rounds; of all others, the newcomer probes the most promising itself.
+ * Searches for the subnets to which a crawler that joined is nearest, a few questions at a time. Subnets whose crawler was
+ * never compared with others are decided by probe rounds. Of all others, the newcomer probes the most promising itself.
  *
- *   rank all ─► keep the best few thousand ─► ask about the best of these, learn, rank them again … ─► none left:
- *   rank all again ─► over when nothing promises enough, too few recent questions found something, or it asked enough
+ *     rank all ─► keep the best few thousand ─► ask about the best of these, learn, rank them again … ─► none left:
+ *     rank all again ─► over when nothing promises enough, too few recent questions found something, or it asked enough
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -28,13 +28,13 @@ export interface SearchPorts {
   readonly rounds: Pick<DelegationQueue, "request" | "isUnderWay">;
   readonly probe: () => ProbeSettings;
   readonly now: () => Date;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
-  /** Nothing counts as anycast when omitted. */
+  /** If omitted, no range counts as anycast. */
   readonly anycast?: AnycastRanges;
 }
 
-/** A search ends when fewer than this share of its last `yieldWindow` questions found something. */
+/** A search ends if fewer than this share of its last `yieldWindow` questions found something. */
 const leastYield = 0.05;
 
 const yieldWindow = 40;
@@ -77,10 +77,10 @@ async function ranked<One, Ranked>(
 const isDraining = (crawlerId: CrawlerId, state: CoordinatorState) =>
   (state.crawler(crawlerId)?.drainingSince ?? null) !== null;
 
-// Subnets that nobody was compared for: a crawler that was alone has all there is, which says nothing of who is near.
-// Those where the newcomer is likely near come first (by tree, holder, country, published ranges, and by how earlier
-// rounds ended), and among equals those of which most is fetched. A round may find that another crawler is nearer
-// still; what it has decided is never asked about here again.
+// Subnets whose crawler was never compared with others: a crawler that was alone has every subnet, which does not show which
+// crawlers are near. Those where the newcomer is likely near come first (by tree, holder, country, published ranges, and by
+// how earlier rounds ended), and among equals those with the most fetches. A round may find that another crawler is nearer
+// still. What it has decided is never asked about here again.
 
 type UnmeasuredPorts = Pick<SearchPorts, "state" | "rounds" | "anycast"> & {
   readonly fleet: Pick<Fleet, "online">;
@@ -107,7 +107,7 @@ export class UnmeasuredSearch {
     return { asked: this.#asked.size, gained: this.#gained };
   }
 
-  /** `rounds` is the concurrency, `room` the number of subnets it may gain. Returns false when the search is over. */
+  /** `rounds` is the concurrency, `room` the number of subnets it may gain. Returns false if the search is over. */
   async step(
     unmeasured: readonly UnmeasuredSubnet[],
     { rounds, room }: Record<"rounds" | "room", number>,
@@ -123,7 +123,7 @@ export class UnmeasuredSearch {
     return this.#underWay.size > 0;
   }
 
-  /** Evaluates ended rounds and returns the gains. Unanswered subnets are tried again later by other jobs. */
+  /** Evaluates the rounds that ended and returns the gains. Other jobs retry unanswered subnets later. */
   #noteEnded(): number {
     const { state, rounds } = this.#ports;
     const before = this.#gained;
@@ -151,7 +151,7 @@ export class UnmeasuredSearch {
     return this.#kept.splice(0, wanted).map(({ subnetId }) => subnetId);
   }
 
-  /** Ranks by tenths of likelihood, then by pages. */
+  /** Ranks by likelihood in tenths, then by pages. */
   async #rank(subnets: readonly UnmeasuredSubnet[]): Promise<UnmeasuredSubnet[]> {
     const online = new Set(this.#ports.fleet.online());
     const open = await ranked(subnets, (subnet) => {
@@ -169,26 +169,29 @@ export class UnmeasuredSearch {
     if (this.#asked.has(subnetId) || rounds.isUnderWay(subnetId) || anycast?.has(subnetId)) return false;
     const delegation = state.delegationOf(subnetId);
     if (delegation === null || delegation.measured || delegation.crawlerId === this.#newcomer) return false;
-    // A leaving crawler's subnets are handed over anyway.
+    // A leaving crawler's subnets will be handed over anyway.
     return online.has(delegation.crawlerId) && !isDraining(delegation.crawlerId, state);
   }
 }
 
 // Subnets with a measured owner: the newcomer takes those to which it measures nearer by the margin.
 
-/** Smaller promises are not worth a probe; of the order of the policy's λ, since a mistake here affects a single subnet. */
+/**
+ * Smaller promises are not worth a probe. The value is of the order of the policy's λ, since a mistake here affects a single
+ * subnet.
+ */
 const leastPromiseMs = 0.5;
 
 /** Maximum probes as a share of all delegations. */
 const mostShare = 0.5;
 
-/** Crawlers of a large fleet whose subnets are ranked. */
+/** How many crawlers of a large fleet have their subnets ranked. */
 const ownersLookedAt = 256;
 
 interface Candidate extends PossibleGain {
   readonly subnetId: SubnetId;
   readonly owner: CrawlerId;
-  /** The owner's, as far as it was read; by others nothing is comparable. */
+  /** The owner's method, if it was read. Measurements by other methods are not comparable. */
   readonly method: ProbeMethod | null;
 }
 
@@ -218,7 +221,7 @@ export class NewcomerSearch {
     return { probes: this.#probes, gained: this.#gained };
   }
 
-  /** Probes at most `most` candidates; returns false when the search is over. */
+  /** Probes at most `most` candidates. Returns false if the search is over. */
   async step(most: number): Promise<boolean> {
     const { state, delegations } = this.#ports;
     const enough = Math.max(yieldWindow, mostShare * state.delegationTable.size);
@@ -270,7 +273,7 @@ export class NewcomerSearch {
     this.#kept = [...probed].flatMap(([subnetId, probes]) => this.#candidate(subnetId, probes) ?? []);
   }
 
-  /** Leaving crawlers are excluded, since their subnets are handed over anyway. */
+  /** Leaves out leaving crawlers, since their subnets will be handed over anyway. */
   #others(): CrawlerId[] {
     const { fleet, state } = this.#ports;
     const online = fleet.online();
@@ -279,7 +282,7 @@ export class NewcomerSearch {
     );
   }
 
-  /** In a large fleet, the crawlers nearest to the newcomer, and those nearest to them. */
+  /** In a large fleet, returns the crawlers nearest to the newcomer, and those nearest to them. */
   #nearestOf(online: readonly CrawlerId[]): CrawlerId[] {
     const here = new Set(online);
     const matrix = this.#ports.state.peerRtts;
@@ -293,7 +296,7 @@ export class NewcomerSearch {
     return crawlers.filter((crawlerId) => here.has(crawlerId)).slice(0, ownersLookedAt);
   }
 
-  /** Null for anycast ranges, which are near to many and assigned by load, and where nothing can be gained. */
+  /** Null for anycast ranges, which are near to many and assigned by load, and for subnets where nothing can be gained. */
   #candidate(subnetId: SubnetId, probes: readonly Probed[] = []): Candidate | null {
     const { state, anycast, denied } = this.#ports;
     if (anycast?.has(subnetId) || denied?.deniesSubnet(this.#newcomer, subnetId)) return null;
@@ -312,7 +315,7 @@ export class NewcomerSearch {
     return placement && { subnetId, owner, method, placement, ownerRttMs, measured };
   }
 
-  /** Returns the move when the newcomer measures nearer. */
+  /** Returns the move if the newcomer measures nearer. */
   async #ask(
     { subnetId, owner, ownerRttMs, placement, method: ownMethod }: Candidate,
     target: WaitingSubnet | undefined,
@@ -338,14 +341,14 @@ export class NewcomerSearch {
 }
 
 // Which subnets of others are worth a question (design section 5 reversed: there a subnet looks for its crawler, here a
-// crawler for its subnets). Two things speak for a subnet. The triangle: if crawler a measured y ms to it and is D ms
-// from the newcomer, the newcomer is at least about |D − y| from it, and likely near it where D ≈ y. And earlier
-// findings: how often the newcomer was nearer among the subnets of the same holder, ancestors, country and /8; the
-// first such finding is the subnet that it is in.
+// crawler for its subnets). Two things speak for a subnet. One is the triangle: if crawler a measured y ms to it and is D ms
+// from the newcomer, the newcomer is at least about |D − y| from it, and likely near it where D ≈ y. The other is earlier
+// findings: how often the newcomer was nearer among the subnets of the same holder, ancestors, country and /8. The first such
+// finding is the subnet that it is located in.
 //
 // promise = P(nearer) · what it would save if it were, in ms of RTT per page
 
-/** A measurement of a subnet, and that crawler's distance from the newcomer; null when unknown. */
+/** A measurement of a subnet, and that crawler's distance from the newcomer. The distance is null if unknown. */
 interface MeasuredNearby {
   readonly rttMs: number;
   readonly peerRttMs: number | null;
@@ -361,15 +364,15 @@ export interface PossibleGain {
 /** The newcomer must be nearer by more than this to take a subnet. */
 export const joinMarginMs = 5;
 
-/** The part of the triangle's bound that is believed: less than in a round, where others remain to be asked. */
+/** The part of the triangle's bound that is believed. It is less than in a round, where others remain to be asked. */
 const trust = 0.6;
 
-/** Weight of the triangle's fit, as in the policy `nearest`. */
+/** Weight of the triangle's fit, the same as in the policy `nearest`. */
 const fitScaleMs = 5;
 
 const fitScalePerMs = 0.3;
 
-/** Fit of the triangle where the newcomer is not near, measured over fleets from real matrices. */
+/** Fit of the triangle at subnets to which the newcomer is not near, measured over fleets from real matrices. */
 const chanceFit = 0.25;
 
 const leastShare = 0.02;
@@ -377,7 +380,7 @@ const leastShare = 0.02;
 export class NewcomerFindings {
   readonly #counts = new Map<string, { tried: number; won: number }>();
 
-  /** `own` is the newcomer's own location; null when unknown. */
+  /** `own` is the newcomer's own location. Null if unknown. */
   constructor(own: Placement | null) {
     if (own !== null) this.note(own, true);
   }
@@ -390,11 +393,11 @@ export class NewcomerFindings {
     }
   }
 
-  /** Expected saving per page in ms; 0 when the newcomer cannot be nearer by the margin. */
+  /** Expected saving per page in ms. 0 if the newcomer cannot be nearer by the margin. */
   promiseMs({ placement, ownerRttMs, measured }: PossibleGain): number {
     let [leastMs, fit] = [0, 1];
     for (const { rttMs, peerRttMs } of measured) {
-      // Where the crawlers have not measured each other, the answer neither fits nor rules out.
+      // If the crawlers have not measured each other, the answer neither fits nor rules out anything.
       const gapMs = peerRttMs === null ? rttMs : Math.abs(peerRttMs - rttMs);
       if (peerRttMs !== null) leastMs = Math.max(leastMs, trust * gapMs);
       fit /= 1 + (gapMs / (fitScaleMs + fitScalePerMs * rttMs)) ** 2;
@@ -407,7 +410,7 @@ export class NewcomerFindings {
     return (nearer * savingMs) / 2;
   }
 
-  /** The newcomer's past success around here; each level has the weight of its evidence, s / (s + 1). */
+  /** The newcomer's past success around the placement. Each level has the weight of its evidence, s / (s + 1). */
   shareAround(placement: Placement): number {
     let [share, rest] = [0, 1];
     for (const level of levelsOf(placement)) {

@@ -1,10 +1,9 @@
 /**
- * The plan of the policy `min-cost-flow`: the least sum of load × RTT over all subnets (design section 6) without
- * overload, with hysteresis, and the RTTs worth measuring before subnets move.
+ * The plan of the policy `min-cost-flow`: the least sum of load × RTT over all subnets (design section 6) without overload,
+ * with hysteresis, and the RTTs worth measuring before subnets move.
  *
- * In a large fleet the candidates for a subnet are those that measured it and 24 neighbours of the fastest; plans then
- * cost 0.0 to 0.2 % more (test/bench/results/balance.md). If these do not suffice, it plans again with four times as
- * many.
+ * In a large fleet the candidates for a subnet are those that measured it and 24 neighbours of the fastest. Plans then cost
+ * 0.0 to 0.2 % more (test/bench/results/balance.md). If these do not suffice, it plans again with four times as many.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { expectedGainMs, RttTable } from "../distances/predicted-rtts.ts";
@@ -24,20 +23,20 @@ import {
 
 interface BalancePlan {
   readonly moves: readonly Move[];
-  /** Pairs with a predicted RTT that are worth measuring before moving, most worth first. */
+  /** Pairs with a predicted RTT that are worth measuring before moving, the most valuable first. */
   readonly probes: readonly WantedProbe[];
 }
 
 interface WantedProbe {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
-  /** Expected saving in ms × pages a day; infinite when a planned move relies on it. */
+  /** Expected saving in ms × pages a day. Infinite if a planned move relies on it. */
   readonly expectedGain: number;
 }
 
 const usualBreadth = 24;
 
-/** Remaining capacity beside a subnet too large for anybody: nothing fits, but the crawler has not departed. */
+/** Capacity left beside a subnet too large for any crawler. Nothing fits, but unlike 0 it does not mean departed. */
 const usedUpShare = 1e-9;
 
 /**
@@ -46,10 +45,10 @@ const usedUpShare = 1e-9;
  */
 const probeWorthMs = 2;
 
-/** Twice the usual spread of predictions. */
+/** Twice the usual error of predictions. */
 const tooFarMs = 50;
 
-/** Limits of probes requested at once, and of staying subnets whose crawlers are compared. */
+/** Maximum probes requested at once, and staying subnets whose crawlers are compared. */
 const mostProbes = 10_000;
 const mostCompared = 20_000;
 
@@ -108,7 +107,7 @@ interface KnownSubnets {
   readonly rtts: RttTable;
 }
 
-/** Each subnet's candidates with the cost of a page there; leaving its crawler costs extra. */
+/** Returns each subnet's candidates with the cost of a page there. Leaving its crawler costs extra. */
 function waysOf(
   { owners, rtts }: KnownSubnets,
   {
@@ -125,7 +124,7 @@ function waysOf(
 ): Ways {
   const able = [...limitPages.keys()].filter((crawler) => limitPages[crawler]! > 0);
   const crawlers = owners.map((owner, row) => {
-    // Without load there is nothing to gain.
+    // A subnet without load has nothing to gain.
     if (pages[row] === 0 && limitPages[owner]! > 0) return [owner];
     if (able.length <= breadth) return able;
     const likely = [...new Set([owner, ...rtts.likely(row, breadth)])];
@@ -146,8 +145,8 @@ function inWholeSubnets(capacities: Float64Array, pages: Float64Array): Float64A
   return wholeUnits(capacities, unit, loads.length);
 }
 
-// Chooses RTTs to measure before moves: those that a move relies on, and those likely to reveal a cheaper place. At
-// the plan's prices, RTT plus price is compared with the planned place's, and a prediction's error gives the expected
+// Chooses RTTs to measure before moves: those that a move relies on, and those likely to reveal a cheaper crawler. At the
+// plan's prices, RTT plus price is compared with that of the planned crawler, and a prediction's error gives the expected
 // saving (like `nearest` when it delegates).
 
 interface PlannedPlaces extends Ways {
@@ -155,7 +154,7 @@ interface PlannedPlaces extends Ways {
   readonly prices: Float64Array;
 }
 
-/** At most one per subnet, most worth first. */
+/** At most one per subnet, the most valuable first. */
 function wantedProbes({ subnets, owners, rtts }: KnownSubnets, plan: PlannedPlaces): WantedProbe[] {
   const wanted: WantedProbe[] = [];
   const settled: number[] = [];
@@ -190,7 +189,7 @@ function bestGain(row: number, rtts: RttTable, { places, prices, crawlers, costs
   for (const [at, crawler] of crawlers[row]!.entries()) {
     const costMs = costsMs[row]![at]!;
     const limitMs = placeMs + prices[place]! - prices[crawler]!;
-    // Most candidates end here, too far above the limit to gain anything.
+    // Most candidates are ruled out here, too far above the limit to gain anything.
     if (!(costMs <= limitMs + tooFarMs) || rtts.isMeasured(row, crawler)) continue;
     const gainMs = expectedGainMs(limitMs, costMs, rtts.spreadMs(row, crawler));
     if (gainMs > best.gainMs) best = { crawler, gainMs };

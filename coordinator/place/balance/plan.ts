@@ -6,24 +6,24 @@ import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 export interface BalanceInput {
   readonly crawlers: readonly BalanceCrawler[];
   readonly subnets: readonly BalanceSubnet[];
-  /** RTT between two crawlers, in either direction; undefined when unmeasured. */
+  /** RTT between two crawlers, in either direction. Undefined if unmeasured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | undefined;
 }
 
 interface BalanceCrawler {
   readonly crawlerId: CrawlerId;
   readonly capacityPagesPerDay: number;
-  /** The partner's limit in bytes; none when absent. */
+  /** The partner's limit in bytes. If absent, there is none. */
   readonly capacityBytesPerDay?: number;
 }
 
 export interface BalanceSubnet {
   readonly subnetId: SubnetId;
-  /** The present crawler; one that is not listed counts as departed. */
+  /** The present crawler. One that is not listed counts as departed. */
   readonly crawlerId: CrawlerId;
   readonly loadPagesPerDay: number;
   readonly loadBytesPerDay?: number;
-  /** Measured RTTs in ms; crawlers that never measured it are absent. */
+  /** Measured RTTs in ms. Crawlers that never measured the subnet are absent. */
   readonly rttMs: ReadonlyMap<CrawlerId, number>;
 }
 
@@ -31,13 +31,13 @@ export interface Move {
   readonly subnetId: SubnetId;
   readonly from: CrawlerId;
   readonly to: CrawlerId;
-  /** The new crawler's RTT less the old one's: what the move costs every page. */
+  /** The new crawler's RTT minus the old one's: the cost of the move to every page. */
   readonly addedRttMs: number;
   /** Whether either RTT is predicted and should be probed before the move. */
   readonly predicted: boolean;
 }
 
-/** A crawler's daily load and limits; a limit in bytes that nobody stated is infinite. */
+/** A crawler's daily load and limits. A limit in bytes is infinite if not stated. */
 export interface Burden {
   pages: number;
   bytes: number;
@@ -51,7 +51,7 @@ export const unlisted: Readonly<Burden> = {
   ...{ pages: 0, bytes: 0, subnets: 0, mostPages: 0, mostBytes: Number.POSITIVE_INFINITY },
 };
 
-/** The burdens of the listed crawlers and of all that have a subnet. */
+/** The burdens of the listed crawlers and of all others that have a subnet. */
 export function burdensOf({ crawlers, subnets }: Omit<BalanceInput, "crawlerRttMs">): Map<CrawlerId, Burden> {
   const burdens = new Map<CrawlerId, Burden>();
   for (const { crawlerId, capacityPagesPerDay: mostPages, capacityBytesPerDay } of crawlers)
@@ -66,7 +66,7 @@ export function burdensOf({ crawlers, subnets }: Omit<BalanceInput, "crawlerRttM
   return burdens;
 }
 
-/** Crawlers over a limit, and departed ones that still have a subnet; most overloaded in pages first. */
+/** Crawlers over a limit, and departed ones that still have a subnet. The most overloaded in pages come first. */
 export function overloads(burdens: ReadonlyMap<CrawlerId, Readonly<Burden>>): CrawlerId[] {
   return [...burdens]
     .filter(([, { pages, bytes, mostPages, mostBytes, subnets }]) => {
@@ -77,14 +77,14 @@ export function overloads(burdens: ReadonlyMap<CrawlerId, Readonly<Burden>>): Cr
 }
 
 /**
- * What keeps subnets from wandering. A move has to pay: leaving its crawler costs a subnet something on top, so that
- * it goes only where it saves more, or where an overload makes it go (and then whichever subnet goes the cheapest).
- * The same holds for the way home when there is room again. Relief has a dead band: it begins when a crawler is over
- * its capacity and goes on until it is a little under, and nobody is filled beyond that mark, so that the noise of
- * loads does not make it begin again the next day.
+ * Keeps subnets from moving back and forth. A move has to pay: leaving its crawler costs a subnet something extra, so that it
+ * moves only where it saves more, or when an overload forces a move (and then the cheapest subnet moves). The same holds for
+ * the way home when there is room again. Relief has a dead band. It begins when a crawler is over its capacity and continues
+ * until it is a little under, and nobody is filled beyond that mark, so that the noise of loads does not restart it the next
+ * day.
  */
 export interface Hysteresis {
-  /** Minimum saving per page; less is within measurement differences of one path. */
+  /** Minimum saving per page. Smaller differences occur between measurements of one path. */
   readonly leastSavingMs: number;
   /** Minimum total saving per day: the cost of a probe, a hand-over and cold connections. */
   readonly leastSavingMsPagesPerDay: number;
@@ -93,8 +93,9 @@ export interface Hysteresis {
 }
 
 /**
- * Chosen on simulated fortnights (test/bench/results/balance.md): 10 ms and 2 % make a quarter of the moves that planning
- * without hysteresis makes, at pages that are 6 % further away; a larger dead band costs more than it spares. 20 ms × pages a day: about a probe.
+ * Chosen on simulated fortnights (test/bench/results/balance.md). 10 ms and 2 % make a quarter of the moves that planning
+ * without hysteresis makes, with pages 6 % further away. A larger dead band costs more than it saves. 20 ms × pages a day is
+ * about a probe.
  */
 export const defaultHysteresis: Hysteresis = {
   leastSavingMs: 10,
@@ -102,7 +103,7 @@ export const defaultHysteresis: Hysteresis = {
   deadBandShare: 0.02,
 };
 
-/** The cheapest plan, however many moves it takes. */
+/** The cheapest plan, whatever the number of moves. */
 export const noHysteresis: Hysteresis = {
   leastSavingMs: 0,
   leastSavingMsPagesPerDay: 0,
@@ -112,10 +113,13 @@ export const noHysteresis: Hysteresis = {
 /** Breaks ties in favour of staying. */
 const stayMs = 1e-6;
 
-/** Any subnet, however small its load, may move for this. */
+/** Maximum cost of leaving. For this saving any subnet may move, however small its load. */
 const mostLeaveMs = 300;
 
-/** The cost of leaving its crawler in ms per page. Loads are rounded to powers of two, so that it does not change with every page. */
+/**
+ * The cost of leaving its crawler, in ms per page. Loads are rounded to powers of two, so that the cost does not change with
+ * every page.
+ */
 export function leaveCostMs(pagesPerDay: number, settings: Hysteresis): number {
   const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
   const perPageMs =
@@ -135,8 +139,8 @@ interface Capacities {
 }
 
 /**
- * Leaves the dead band free if the fleet has room for it, and otherwise uses the stated capacities. If even these do
- * not suffice, all grow by the same factor, so that everyone is equally overloaded.
+ * Leaves the dead band free if the fleet has room for it, and otherwise uses the stated capacities. If even these do not
+ * suffice, all of them grow by the same factor, so that the overload is shared equally.
  */
 export function plannedCapacities(
   burdens: readonly Readonly<Burden>[],
@@ -173,8 +177,8 @@ function grownTo(capacities: Float64Array, load: number): Float64Array {
 }
 
 /**
- * With equal loads, rounds capacities to whole subnets. If the lost fractions are needed, the crawlers with the
- * largest ones take another subnet.
+ * With equal loads, rounds capacities to whole subnets. If the lost fractions are needed, the crawlers with the largest ones
+ * take another subnet.
  */
 export function wholeUnits(capacities: Float64Array, unit: number, subnets: number): Float64Array {
   // Adds a margin, so that a capacity of 0.3 carries three subnets of 0.1.

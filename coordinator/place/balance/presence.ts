@@ -1,7 +1,7 @@
 /**
- * Handles arrivals and departures. An arriving crawler is placed in the IP tree at its public address and owns the
- * subnet it is in (paper section 4.1); one that moved is measured again, with all its subnets. Departures have a grace
- * time, since most crawlers return; then leases return and subnets go to the runners-up.
+ * Handles arrivals and departures. An arriving crawler is placed in the IP tree at its public address and owns the subnet it
+ * is located in (paper section 4.1). One that moved is measured again, with all its subnets. A crawler that leaves has a
+ * grace period, since most come back. After it, its leases are returned and its subnets go to the runners-up.
  */
 
 import { arrivalLingerMs, Gathered } from "#core/coalesce";
@@ -29,16 +29,16 @@ interface Arrival {
   readonly remoteAddress: string;
 }
 
-/** Records the arrival; returns the acknowledged sequence of the crawler's spool. */
+/** Records the arrival. Returns the acknowledged sequence number of the crawler's spool. */
 export async function welcomeCrawler(arrival: Arrival, ports: PresencePorts, now: Date): Promise<number> {
   const { crawlerId, hello } = arrival;
   const address = publicAddressOf(arrival);
   const subnetId = address === null ? null : ports.state.subnetOf(address);
   const hadNoIpv6 = ports.state.crawler(crawlerId)?.withoutIpv6 === true;
-  // This comes first: if the process ends in between, the crawler counts as moved again.
+  // This comes first. If the process ends before the arrival is recorded, the crawler counts as moved again.
   if (isElsewhere(arrival, address, ports.state)) await leavePlace(crawlerId, ports, now);
   const acknowledged = await ports.crawlers.arrive({ crawlerId, hello, address, subnetId, now });
-  // It has not measured anything over IPv6 yet.
+  // The crawler has not measured anything over IPv6 yet.
   if (hadNoIpv6 && hello.capabilities.ipv6) await ports.crawlers.mustJoin(crawlerId, now);
   if (hello.heldLeases !== null) {
     // Leases that the crawler no longer holds would otherwise be idle until they expire.
@@ -82,7 +82,7 @@ async function readCrawlers(wanted: readonly WantedCrawlers[]): Promise<readonly
   return wanted.map(() => undefined);
 }
 
-/** The address its partner states, or else its connection's, if public. */
+/** The address that its partner states, or else that of its connection, if public. */
 function publicAddressOf({ hello, remoteAddress }: Arrival): string | null {
   return [hello.publicAddress, remoteAddress].find(isPublic) ?? null;
 }
@@ -92,7 +92,7 @@ function isPublic(text: string | null): text is string {
   return address !== null && specialPurposeOf(address) === null;
 }
 
-/** Whether the crawler moved, by its stated address or by its connection's. */
+/** Whether the crawler moved, by its stated address or by that of its connection. */
 function isElsewhere(arrival: Arrival, address: string | null, state: CoordinatorState): boolean {
   const before = state.crawler(arrival.crawlerId);
   if (before === null || before.lastSeenAt === null) return false;
@@ -106,9 +106,8 @@ function isElsewhere(arrival: Arrival, address: string | null, state: Coordinato
 }
 
 /**
- * Whether two addresses are different places. Home addresses change daily, so addresses of one holder or AS in one
- * country count as the same place unless published places differ; so do addresses of different families in one
- * country.
+ * Whether two addresses are in different places. Home addresses change daily, so addresses of one holder or AS in one country
+ * count as the same place unless published places differ. So do addresses of different families in one country.
  */
 function areApart(one: string | null, other: string | null, state: CoordinatorState): boolean {
   if (one === null || other === null || one === other) return false;
@@ -139,7 +138,7 @@ async function leavePlace(crawlerId: CrawlerId, ports: PresencePorts, now: Date)
   log?.warn({ crawlerId, subnets }, "a crawler is at another place: what it measured before is void");
 }
 
-/** A stated address alone gives the crawler no subnet when its connection comes from elsewhere. */
+/** A stated address alone gives the crawler no subnet if its connection comes from elsewhere. */
 function isSeenIn(subnetId: SubnetId, { remoteAddress }: Arrival, { state }: PresencePorts): boolean {
   return !isPublic(remoteAddress) || state.subnetOf(remoteAddress) === subnetId;
 }
@@ -165,7 +164,7 @@ async function takeOwnSubnet(
 
 export interface DepartureRule {
   readonly departureMs: number;
-  /** Start of this coordinator, before which nobody could return. */
+  /** Start of this coordinator. Before it, no crawler could return. */
   readonly since: Date;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Balances load (design section 6, paper section 4.4). The policy plans which subnets overloaded crawlers give up and
- * which return home. RTTs that the plan relies on but are unmeasured are probed by the receiving crawler, a limited
- * number per pass, and then it plans again. The result is applied in one transaction.
+ * Balances load (design section 6, paper section 4.4). The policy plans which subnets overloaded crawlers hand over and which
+ * return home. RTTs that the plan relies on but are unmeasured are probed by the receiving crawler, a limited number per
+ * pass, and then it plans again. The result is applied in one transaction.
  */
 
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -31,7 +31,7 @@ interface RebalanceSettings extends Pick<BalanceSettings, "policy" | "movesPerPa
 /** Plans per pass, since new measurements may change the plan. */
 const turnsPerPass = 3;
 
-/** Plans and makes the moves; returns the subnets that moved. */
+/** Plans and makes the moves. Returns the subnets that moved. */
 export async function rebalanceLoad(
   ports: RebalancePorts,
   settings: RebalanceSettings,
@@ -79,14 +79,14 @@ function planRelief(
   return { moves, probes: unknown.map(({ subnetId, to: crawlerId }) => ({ subnetId, crawlerId })) };
 }
 
-/** An anycast range never moves for latency, so that nobody counts as nearer to it than its crawler. */
+/** An anycast range never moves for latency, so no other crawler counts as nearer to it than its owner. */
 function nobodyNearer(subnet: BalanceInput["subnets"][number]): BalanceInput["subnets"][number] {
   const leastMs = subnet.rttMs.get(subnet.crawlerId) ?? 0;
   const rttMs = new Map([...subnet.rttMs].map(([crawlerId, ms]) => [crawlerId, Math.max(ms, leastMs)]));
   return { ...subnet, rttMs: rttMs.set(subnet.crawlerId, leastMs) };
 }
 
-/** Null when it is unknown or could not be measured. */
+/** Null if it is unknown or could not be measured. */
 function measuredMs(known: Rtts, subnetId: SubnetId, crawlerId: CrawlerId): number | null {
   const rttMs = known.get(subnetId)?.get(crawlerId) ?? unmeasurableMs;
   return rttMs < unmeasurableMs ? rttMs : null;
@@ -94,16 +94,16 @@ function measuredMs(known: Rtts, subnetId: SubnetId, crawlerId: CrawlerId): numb
 
 interface Measuring {
   readonly input: ReliefInput;
-  /** Subnets without resolved hosts: nothing to measure and nothing to lose. */
+  /** Subnets without resolved hosts, which have nothing to measure and nothing to lose. */
   readonly empty: Set<SubnetId>;
-  /** Pairs asked in this pass, whatever came of it. */
+  /** Pairs asked in this pass, whatever the outcome. */
   readonly asked: Set<string>;
   readonly ports: RebalancePorts;
   readonly settings: RebalanceSettings;
   readonly now: Date;
 }
 
-/** Measures what the plan needs; returns whether anything was asked. */
+/** Measures the RTTs that the plan needs. Returns whether any crawler was asked. */
 async function measure(plan: ReliefPlan, measuring: Measuring): Promise<boolean> {
   const wanted = wantedPairs(plan, measuring);
   if (wanted.length === 0) return false;
@@ -138,7 +138,7 @@ async function measurePair(
   { input, ports, settings, now }: Measuring,
 ): Promise<void> {
   const { subnetId } = target;
-  // Other methods are not comparable with what is known.
+  // Other methods are not comparable with the known RTTs.
   const method = input.methods.get(subnetId) ?? settings.probe.method;
   const asked = { ...originOf(target), address: target.address, ...settings.probe, method };
   const outcome = await ports.fleet.probe(crawlerId, asked);
@@ -149,12 +149,12 @@ async function measurePair(
   input.known.get(subnetId)?.set(crawlerId, rttMs ?? unmeasurableMs);
 }
 
-/** The moves that fit now without exceeding the plan; the others wait for room. */
+/** The moves that fit now without exceeding the plan. The others wait for room. */
 function withinRoom(moves: readonly Move[], { crawlers, subnets }: BalanceInput): Move[] {
   const pagesOf = new Map(subnets.map(({ subnetId, loadPagesPerDay }) => [subnetId, loadPagesPerDay]));
   const load = subnets.reduce((sum, { loadPagesPerDay }) => sum + loadPagesPerDay, 0);
   const carried = crawlers.reduce((sum, { capacityPagesPerDay }) => sum + capacityPagesPerDay, 0);
-  // In a fleet that is too small, all take equally more.
+  // In a fleet that is too small, all crawlers take proportionally more.
   const factor = carried > 0 ? Math.max(1, load / carried) : 1;
   const room = new Map(crawlers.map((one) => [one.crawlerId, one.capacityPagesPerDay * factor]));
   const take = (crawlerId: CrawlerId, pages: number) =>

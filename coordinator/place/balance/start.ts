@@ -1,4 +1,4 @@
-/** Periodic work as crawlers come, go and are overloaded. */
+/** Periodic work when crawlers come, go or are overloaded. */
 
 import type { CrawlerId } from "#core/ids";
 import { jobs } from "#core/scheduler";
@@ -14,7 +14,7 @@ import { refreshCrawlers } from "./presence.ts";
 import { rebalanceLoad } from "./relief.ts";
 
 const handOverMs = 5000;
-/** With ten probes per pass: 120 a minute. */
+/** Ten probes per pass make 120 a minute. */
 const settleMs = 5000;
 
 export interface BalanceJobPorts extends DelegationJobPorts {
@@ -79,13 +79,13 @@ export function scheduleBalance(ports: BalanceJobPorts, config: BalanceJobSettin
   });
 }
 
-/** Crawlers that can take a subnet: connected, trusted, with room, and not handing over themselves. */
+/** Crawlers that can take a subnet: connected, trusted, with room, and not draining. */
 function heirsOnline({ gateway, withoutRoom }: BalanceJobPorts): CrawlerId[] {
   const full = withoutRoom();
   return gateway.online().filter((crawlerId) => !full.has(crawlerId));
 }
 
-/** Where a crawler's subnets would go now: the same plan as the next hand-over pass. */
+/** Where a crawler's subnets would go now, by the same plan as the next hand-over pass. */
 export function succession(
   ports: BalanceJobPorts,
   config: SuccessionSettings,
@@ -98,7 +98,7 @@ export function succession(
 /** Reads the fleet again and acts at once when somebody drains, resumes or revokes a crawler, or asks for a new key. */
 export async function followFleet(
   ports: Pick<BalanceJobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
-    /** Other work on the changed fleet, before subnets are handed over. */
+    /** Additional work on the changed fleet, done before subnets are handed over. */
     readonly onChange?: () => Promise<void>;
   },
 ): Promise<{ stop(): Promise<void> }> {

@@ -1,11 +1,11 @@
 /**
- * The paper's rule (section 4.4): an overloaded crawler gives up the subnets with the lowest variance in their probing
- * results, each to its next-best available crawler. A low variance means that the probed crawlers are about equally
- * far, so that another one does nearly as well.
+ * The paper's rule (section 4.4): an overloaded crawler hands over the subnets with the lowest variance in their probing
+ * results, each to its next-best available crawler. A low variance means that the probed crawlers are about equally far, so
+ * that another one does nearly as well.
  *
- * Filled in where the paper is silent: a subnet that fewer than two crawlers measured has no variance and goes last;
- * "next-best" is the lowest RTT, measured or predicted, among crawlers with room for the whole subnet, in pages and in
- * bytes; where nobody has room, the subnet stays, except that a departed crawler keeps nothing.
+ * Where the paper is silent, these choices apply. A subnet that fewer than two crawlers measured has no variance and goes
+ * last. "Next-best" is the lowest RTT, measured or predicted, among crawlers with room for the whole subnet, in pages and in
+ * bytes. If no crawler has room, the subnet stays, except that a departed crawler keeps nothing.
  */
 import type { SubnetId } from "#core/ids";
 import { RttTable } from "../distances/predicted-rtts.ts";
@@ -33,7 +33,7 @@ export function planByVarianceRule(input: BalanceInput): Move[] {
     bytes: bytes[crawler]! - burden.bytes,
   }));
 
-  /** The nearest with room; for a subnet that cannot stay, otherwise the one with most room; −1 for none. */
+  /** The nearest crawler with room. If there is none, −1, or the one with most room if the subnet cannot stay. */
   const nextBest = ({ subnetId, loadPagesPerDay, loadBytesPerDay = 0 }: BalanceSubnet, from: number) => {
     let [best, bestMs, roomiest] = [-1, Number.POSITIVE_INFINITY, -1];
     for (const [crawler, room] of rooms.entries()) {
@@ -76,7 +76,7 @@ function lowestVarianceFirst(subnets: readonly BalanceSubnet[]): BalanceSubnet[]
     .map(({ subnet }) => subnet);
 }
 
-/** Population variance of the probing results, in ms²; infinite with fewer than two. */
+/** Population variance of the probing results, in ms². Infinite if there are fewer than two. */
 export function probingVariance({ rttMs }: BalanceSubnet): number {
   if (rttMs.size < 2) return Number.POSITIVE_INFINITY;
   let [sum, squares] = [0, 0];

@@ -18,18 +18,18 @@ import type { IdentityStore } from "./identity-store.ts";
 /** What a crawler sent, before it is verified. */
 export interface Introduction {
   readonly hello: CrawlerHello;
-  /** The challenge this connection was given to sign. */
+  /** The challenge that this connection was given to sign. */
   readonly challenge: string;
-  /** The TLS connection's binding; null when TLS ends before this coordinator or is not used. */
+  /** The TLS connection's binding. Null if TLS ends before this coordinator or is not used. */
   readonly tlsBinding: string | null;
   readonly remoteAddress: string;
 }
 
 export interface Admitted {
   readonly crawlerId: CrawlerId;
-  /** The identity bound to the name; null when it has none and signs nothing. */
+  /** The identity bound to the name. Null if it has none and signs nothing. */
   readonly publicKey: string | null;
-  /** Sent right after the welcome: the key issued for an invitation. */
+  /** Messages sent right after the welcome, such as the key issued for an invitation. */
   readonly first: readonly CoordinatorMessage[];
 }
 
@@ -68,7 +68,10 @@ export async function admitCrawler(
   return { crawlerId, publicKey, first: [] };
 }
 
-/** Readmits, once and by identity alone, a crawler whose key the database lost when it was restored; it gets a new key. */
+/**
+ * Readmits, once and by identity alone, a crawler whose key was lost when the database was restored. The crawler gets a new
+ * key.
+ */
 async function readmit(
   introduction: Introduction,
   { identities, secrets }: AdmissionPorts,
@@ -94,7 +97,7 @@ const withKey = (
   first: [{ type: "coordinator:key", key, scopes: [...scopes], oldKeySeconds: 0 }],
 });
 
-/** Returns the public key that signed this connection's hello, or null when none did. */
+/** Returns the public key that signed this connection's hello, or null if none did. */
 function provenIdentity(introduction: Introduction): string | null {
   const publicKey = introduction.hello.identity?.publicKey ?? null;
   if (publicKey === null || isPassedOn(introduction)) return null;
@@ -142,7 +145,7 @@ function isPassedOn({ hello: { identity }, tlsBinding }: Introduction): boolean 
   return tlsBinding !== null && identity?.binding !== undefined && identity.binding !== tlsBinding;
 }
 
-/** Records the misuse only if the key was right; a wrong signature alone is counted where it is refused. */
+/** Records the misuse only if the key was right. A wrong signature alone is counted where it is refused. */
 function noteMisuse(
   { hello, remoteAddress }: Introduction,
   { crawlerId }: KeyHolder,
@@ -226,7 +229,7 @@ interface TicketPorts {
   readonly identities: Pick<IdentityStore, "noteArrival" | "tradeTicket">;
   readonly incidents: IncidentNotes;
   readonly secrets: Secrets;
-  /** Reports whether the database was restored from a backup; not checked when omitted. */
+  /** Reports whether the database was restored from a backup. If omitted, this is not checked. */
   readonly hasGoneBack?: () => Promise<boolean>;
 }
 
@@ -299,7 +302,7 @@ function noteMove(
   incidents.note({ crawlerId, kind, words, remoteAddress, at: now });
 }
 
-/** Normalises an address, with mapped IPv4 as plain IPv4; returns null when it is no address. */
+/** Normalises an address, with mapped IPv4 as plain IPv4. Returns null if it is no address. */
 function plainAddress(text: string): string | null {
   const address = parseAddress(text);
   return address === null ? null : formatAddress(unmapAddress(address));

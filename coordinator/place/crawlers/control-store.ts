@@ -12,7 +12,7 @@ import type { SessionEnd } from "./sessions.ts";
 /** A connected crawler is either `online` or `draining`. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
 
-/** Draining a crawler again only updates who asked, and a partner never replaces an operator. */
+/** Draining a crawler that already drains only updates who asked. A partner never replaces an operator. */
 export async function drainCrawler(
   pool: Pool,
   name: string,
@@ -35,8 +35,8 @@ export async function drainCrawler(
 }
 
 /**
- * The crawler joins anew, since its subnets went to others. A partner can only resume what it drained itself, and only
- * a trusted crawler.
+ * Ends draining. The crawler joins again, since its subnets went to others. A partner can only resume what it drained itself,
+ * and only a trusted crawler.
  */
 export async function resumeCrawler(
   pool: Pool,
@@ -63,7 +63,7 @@ export async function resumeCrawler(
   );
 }
 
-/** Runs an update that returns crawler_id; returns false when no row matched. */
+/** Runs an update that returns crawler_id. Returns false if no row matched. */
 async function changeOne(pool: Pool, sql: string, values: readonly unknown[]): Promise<boolean> {
   return await inTransaction(pool, async (client) => {
     const { rows } = await client.query<ChangedRow>(sql, [...values]);
@@ -83,7 +83,7 @@ export const tellOfCrawlers = async (client: PoolClient, rows: readonly ChangedR
     rows.map((row) => String(row.crawler_id)),
   );
 
-/** Requests something of crawlers and notifies coordinators; `asking` is the update without `returning`. */
+/** Requests something of crawlers and notifies coordinators. `asking` is the update without `returning`. */
 export async function askCrawlers(
   pool: Pool,
   asking: string,
@@ -119,7 +119,7 @@ export async function crawlersLeave(
   departures: readonly Departure[],
   coordinatorNumber: number | null,
 ): Promise<boolean[]> {
-  // Of several departures of one crawler in a batch, the last counts.
+  // If a batch has several departures of one crawler, the last counts.
   const last = [...new Map(departures.map((one) => [one.crawlerId, one])).values()];
   const given = last.map((one) => ({ ...one, code: one.code ?? null, forGood: one.forGood ?? false }));
   const { rows } = await pool.query<{ crawler_id: number }>(
@@ -160,7 +160,7 @@ const usual = { pages: 100_000, bytes: 10_000_000_000 } as const;
 const budgetOf = (columns: string): string =>
   `json_build_object('pagesPerDay', ${columns}pages_per_day, 'bytesPerDay', ${columns}bytes_per_day)`;
 
-/** Omitted limits stay as they are. Returns null when no crawler has that name. */
+/** Omitted limits stay unchanged. Returns null if no crawler has that name. */
 export async function grantBudget(
   pool: Pool,
   name: string,
@@ -202,11 +202,11 @@ export async function grantBudget(
 }
 
 /**
- * SQL for hosts that only IPv6 reaches. A host is placed by its first address, and IPv4 addresses come first. A
- * crawler whose hello has not said otherwise counts as speaking IPv6.
+ * SQL for hosts that only IPv6 reaches. A host is placed by its first address, and IPv4 addresses come first. A crawler
+ * counts as using IPv6 unless its hello has said otherwise.
  */
 
-/** SQL: the host has only IPv6 addresses and no online crawler speaks IPv6. */
+/** SQL: the host has only IPv6 addresses and no online crawler uses IPv6. */
 export const needsUnspokenIpv6 = (host: string): string => `(family(${host}.addresses[1]) = 6 and not exists (
     select from crawler speaker
     where speaker.state <> 'offline' and speaker.revoked_at is null and speaker.speaks_ipv6 is distinct from false

@@ -29,13 +29,13 @@ const usualBackupHours = 48;
 
 interface CoordinatorPlace {
   readonly webUrl: string;
-  /** SHA-256 of the certificate's SubjectPublicKeyInfo in base64url; null without a certificate of its own. */
+  /** SHA-256 of the certificate's SubjectPublicKeyInfo in base64url. Null if the coordinator has no certificate of its own. */
   readonly certificatePin: string | null;
-  /** True when `webUrl` is configured, so a proxy with another certificate may answer there. */
+  /** True if `webUrl` is configured, so a proxy with another certificate may answer there. */
   readonly hasPublicUrl?: boolean;
-  /** Its configured `domainSets`, as text; none when omitted. */
+  /** Its configured `domainSets`, as text. None if omitted. */
   readonly domainSets?: readonly string[];
-  /** Hours without a backup before a warning (`backup.warnAfterHours`); null never warns, and the default is 48. */
+  /** Hours without a backup before a warning (`backup.warnAfterHours`). Default: 48. `null` means never. */
   readonly backupWarnHours?: number | null;
 }
 
@@ -55,7 +55,7 @@ export async function stateCoordinatorPlace(pool: Pool, place: CoordinatorPlace,
   );
 }
 
-/** Returns null when no coordinator has started here yet. */
+/** Returns null if no coordinator has started here yet. */
 export async function readCoordinatorPlace(pool: Pool): Promise<CoordinatorPlace | null> {
   const { rows } = await pool.query<CoordinatorPlace>(
     `select web_url as "webUrl", certificate_pin as "certificatePin", has_public_url as "hasPublicUrl",

@@ -1,18 +1,18 @@
 /**
- * Keeps track of which coordinators share a database and which one leads. Each has a number, holds an advisory lock on
- * it on a connection of its own (released when the coordinator ends, however it ends), and increments a heartbeat
- * counter in its row. The others time that counter with their own monotonic clocks, because a lost machine may keep
- * its connection for hours. No wall clock matters, not even the database's.
+ * Keeps track of which coordinators share a database and which one leads. Each has a number, holds an advisory lock on it on
+ * a connection of its own (released when the coordinator ends, for whatever reason), and increments a heartbeat counter in
+ * its row. The others time that counter with their own monotonic clocks, because a lost machine may keep its connection for
+ * hours. No wall clock matters, not even the database's.
  *
- *   runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that are not
- *     └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            connected elsewhere: offline
+ *     runs ── lock lost ── gone ── 5 s later ── row removed, sessions ended ── 20 s later ── its crawlers that are not
+ *       └──── under 3 beats in 8 s ───────────── row removed, sessions ended ──┘            connected elsewhere: offline
  *
- * A frozen or cut-off coordinator keeps its lock, and its transactions keep their rows, so everybody waits. Whoever
- * notices first removes its row and ends its sessions (db/advisory-lock): open transactions roll back and new
- * sessions are refused. The replaced coordinator notices and starts over under a new number.
+ * A frozen or cut-off coordinator keeps its lock, and its transactions keep their rows, so all others wait. The first to
+ * notice removes its row and ends its sessions (db/advisory-lock): open transactions roll back and new sessions are refused.
+ * The replaced coordinator notices and starts over under a new number.
  *
- * The leader does what is done once for the fleet. When it is gone, another takes the lead with one statement that
- * only one of them can win. `fence` refuses later writes of a former leader that merely lost its lock.
+ * The leader does what is done once for the fleet. When it is gone, another takes the lead with one statement that only one
+ * coordinator can win. `fence` refuses later writes of a former leader that merely lost its lock.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -32,12 +32,12 @@ import { isSilent, recentLooks, type Seen } from "./silent-coordinators.ts";
 
 const lockAgainMs = 1000;
 
-/** Longer than a server takes to notice that its client is gone (db/server-pool). */
+/** Must exceed the time in which a server notices that its client is gone (db/server-pool). */
 const lockMs = 20_000;
 
 const beatMs = 1000;
 
-/** After this time without a beat, or without its lock, a coordinator may have been replaced without knowing it. */
+/** Time without a beat or without its lock after which a coordinator may have been replaced without knowing it. */
 const lapsedMs = 5000;
 
 /** Time the crawlers of a lost coordinator have to connect to another one. */
@@ -46,14 +46,14 @@ const absentMs = 20_000;
 /** How often an address is confirmed. */
 const addressMs = 300_000;
 
-/** How long a silent coordinator is reported. */
+/** For how long a silent coordinator is reported. */
 const silentToldMs = 24 * 3_600_000;
 
 const lockKey = coordinatorLockKey();
 
 /**
- * Returns the numbers of coordinators whose lock is held. A separate query, because Citus cannot join the catalogue
- * with its own tables. A coordinator whose row was read earlier had its lock by then.
+ * Returns the numbers of coordinators whose lock is held. A separate query, because Citus cannot join the catalogue with its
+ * own tables. A coordinator whose row was read before this query had taken its lock by then.
  */
 async function lockedNumbers(client: Pool | PoolClient): Promise<ReadonlySet<number>> {
   const { rows } = await client.query<{ number: number }>(
@@ -108,13 +108,13 @@ interface PresenceOptions {
   readonly nowMs?: () => number;
   /** The name under which other coordinators report this one. */
   readonly name?: string | null;
-  /** Opens a pool of that session name for the lock and the beats; by default the pool passed to `begin` is used, which nobody closes. */
+  /** Opens a pool of that session name for the lock and the beats. Default: the pool passed to `begin`, which nobody closes. */
   readonly sessions?: (sessionName: string) => Pool;
   readonly log?: Log;
 }
 
 interface PresenceHooks {
-  /** Called when this coordinator takes the lead; its duties begin once memory is up to date. */
+  /** Called when this coordinator takes the lead. Its duties begin once its memory is up to date. */
   onLead(): Promise<void>;
   /** Called when another coordinator starts or ends. */
   onOthers(): void;
@@ -127,7 +127,7 @@ interface PresenceHooks {
 
 /** A coordinator that stopped beating without announcing its end. */
 export interface SilentCoordinator {
-  /** Host and port, or else its number. */
+  /** Host and port, or its number if they are unknown. */
   readonly name: string;
   readonly forMs: number;
 }
@@ -167,13 +167,13 @@ export class CoordinatorPresence {
   #hooks: PresenceHooks | null = null;
   #seen = new Map<number, Seen>();
   #others: ReadonlySet<number> = new Set();
-  /** Locks without a row at the last look: their coordinators are ending, or their sessions are not ended yet. */
+  /** Locks without a row when last checked. Their coordinators are ending, or their sessions have not ended yet. */
   #strayLocks: ReadonlySet<number> = new Set();
   /** By coordinator number. Coordinators that end normally announce it and are not listed. */
   readonly #silent = new Map<number, { readonly name: string; readonly sinceMs: number }>();
   #othersNames: ReadonlySet<string> = new Set();
   #leaderlessSinceMs: number | null = null;
-  /** The leader at the last look; null when there was none. */
+  /** The leader when last checked. Null if there was none. */
   #seenLead: number | null = null;
   /** The term in which this coordinator leads, and whether its memory is up to date for it. */
   #term: number | null = null;
@@ -201,7 +201,7 @@ export class CoordinatorPresence {
     });
   }
 
-  /** Takes the lead if nobody has it. Beats from now on, even while the start waits for locks. */
+  /** Takes the lead if no coordinator has it. Beats from now on, even while the start waits for locks. */
   static async begin(pool: Pool, options: PresenceOptions = {}): Promise<CoordinatorPresence> {
     // The row must come first, because sessions with an unregistered number are refused.
     const { rows } = await pool.query<Registered>(
@@ -242,7 +242,7 @@ export class CoordinatorPresence {
     return !this.#isReplaced && this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
 
-  /** Like `leads`, but also true while memory is still being brought up to date. */
+  /** Unlike `leads`, also true while the memory is still being updated. */
   get holdsLead(): boolean {
     return this.#term !== null;
   }
@@ -251,7 +251,7 @@ export class CoordinatorPresence {
     return this.#others;
   }
 
-  /** How long nobody has led, or this leader has not been ready; 0 while there is a leader. */
+  /** How long there has been no leader, or this leader has not been ready. 0 while there is a leader. */
   get leaderlessMs(): number {
     return this.#leaderlessSinceMs === null ? 0 : this.#nowMs() - this.#leaderlessSinceMs;
   }
@@ -303,7 +303,7 @@ export class CoordinatorPresence {
     await client.query("commit");
   }
 
-  /** Beats, checks the other coordinators, and takes the lead when nobody has it. */
+  /** Beats, checks the other coordinators, and takes the lead if no coordinator has it. */
   async look(): Promise<void> {
     this.#looking ??= this.#inTurn(async () => {
       try {
@@ -325,8 +325,8 @@ export class CoordinatorPresence {
     const client = this.#client;
     if (client === null || this.#stopped) return;
     const beganMs = this.#nowMs();
-    // On a slow connection it keeps its lock until it is replaced; otherwise others would count it as gone while it
-    // holds row locks.
+    // On a slow connection the coordinator keeps its lock until it is replaced. If it lost it, others would count it as gone
+    // while it holds row locks.
     const answer = await within(lockMs, this.#ask(client));
     if (answer === null) return this.#drop(client, new Error(`no answer within ${lockMs / 1000} s`));
     const { look, locked } = answer;
@@ -342,7 +342,7 @@ export class CoordinatorPresence {
     if (this.#crawlerUrl !== null && beganMs - this.#saidUrlAtMs >= addressMs) await this.#sayAddress();
   }
 
-  /** Reads the rows before the locks: whoever then holds no lock is gone or has not started. */
+  /** Reads the rows before the locks. A coordinator whose lock is not held by then is gone or has not started. */
   async #ask(client: PoolClient): Promise<{ look: Look | undefined; locked: ReadonlySet<number> }> {
     const { rows } = await client.query<Look>(lookSql, [this.number]);
     return { look: rows[0], locked: await lockedNumbers(client) };
@@ -389,7 +389,7 @@ export class CoordinatorPresence {
     this.#leaderlessSinceMs = isLed ? null : (this.#leaderlessSinceMs ?? this.#nowMs());
   }
 
-  /** Returns the coordinators that are to be replaced. */
+  /** Returns the coordinators that must be replaced. */
   #note({ others }: Look, locked: ReadonlySet<number>): number[] {
     const nowMs = this.#nowMs();
     const seen = new Map<number, Seen>();
@@ -412,7 +412,7 @@ export class CoordinatorPresence {
         name !== null && seen.get(number)?.goneMs === null ? [name] : [],
       ),
     );
-    // A coordinator whose row is gone has ended. Crawlers it did not report are found later.
+    // A coordinator whose row is gone has ended. Crawlers that it did not report are found later.
     for (const [number, { goneMs, ...before }] of this.#seen) {
       const sinceMs = goneMs ?? nowMs;
       if (!seen.has(number) && nowMs - sinceMs < 2 * absentMs)
@@ -426,7 +426,7 @@ export class CoordinatorPresence {
     return replaced;
   }
 
-  /** A coordinator killed and restarted at the same address counts as the same one. */
+  /** A coordinator that was killed and restarted at the same address counts as the same one. */
   #noteSilence(number: number, { name, isGone }: { readonly name: string; readonly isGone: boolean }): void {
     if (!isGone || name === this.#name) this.#silent.delete(number);
     else if (!this.#silent.has(number)) this.#silent.set(number, { name, sinceMs: this.#nowMs() });
@@ -558,7 +558,7 @@ export class CoordinatorPresence {
   }
 }
 
-/** Returns no row when this coordinator was replaced. */
+/** Returns no row if this coordinator was replaced. */
 const lookSql = `
   with beat as (
     update running_coordinator set beats = beats + 1

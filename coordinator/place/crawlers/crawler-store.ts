@@ -24,7 +24,7 @@ import type { Heard } from "./sessions.ts";
 
 export type CrawlerStore = ReturnType<typeof createCrawlerStore>;
 
-/** `coordinatorNumber` is the coordinator that records arrivals and departures; null for tools that run none. */
+/** `coordinatorNumber` is the coordinator that records arrivals and departures. Null for tools that run no coordinator. */
 export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null = null) {
   const arrivals = gatherArrivals(
     async (given: readonly ArrivingCrawler[]) => await arrive(pool, given, coordinatorNumber),
@@ -37,7 +37,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     async (reports: readonly MeasuredPeers[]) => await saveReports(pool, reports),
   );
   return {
-    /** Adds a crawler or replaces the key of an existing one; returns its id. The key is passed hashed. */
+    /** Adds a crawler or replaces the key of an existing one. Returns its id. The key is passed hashed. */
     register: async (crawler: Parameters<typeof registerCrawler>[1]): Promise<CrawlerId> =>
       await registerCrawler(pool, crawler),
 
@@ -45,7 +45,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     authenticate: async (name: string, keyHash: string): Promise<KeyHolder | null> =>
       await keys.ask({ name, keyHash }),
 
-    /** Records the hello and marks the crawler online; returns the spool's acknowledged sequence. */
+    /** Records the hello and marks the crawler online. Returns the acknowledged sequence number of the spool. */
     arrive: async (arrival: {
       crawlerId: CrawlerId;
       hello: CrawlerHello;
@@ -55,22 +55,22 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     }): Promise<number> => await arrivals.ask(arrival),
 
     /**
-     * `forGood` means it will not come back, so its subnets are handed over at once. Returns false, without changes,
-     * when the crawler is connected to another coordinator by now.
+     * `forGood` means that the crawler will not come back, so its subnets are handed over at once. Returns false, without
+     * changes, if the crawler is now connected to another coordinator.
      */
     leave: async (departure: Departure): Promise<boolean> => await departures.ask(departure),
 
-    /** Expects at most one per crawler. */
+    /** Expects at most one heartbeat per crawler. */
     heartbeats: async (heard: readonly Heard[]): Promise<void> => await saveHeartbeats(pool, heard),
 
-    /** Sorted by id; all crawlers, or those given. */
+    /** All crawlers or those given, sorted by id. */
     list: async (crawlerIds?: readonly CrawlerId[]): Promise<CrawlerRecord[]> => await list(pool, crawlerIds),
 
     /** At a coordinator's start, marks all crawlers absent that are not connected to another running coordinator. */
     markAbsent: async (reason: string, now: Date): Promise<void> =>
       await takeOverAtStart(pool, coordinatorNumber, { reason, now }),
 
-    /** `keptByEach` limits the pairs kept per measuring crawler to the most recent ones; by default all are kept. */
+    /** `keptByEach` is the maximum number of pairs kept per measuring crawler, the most recent ones. Default: all. */
     saveRtts: async (
       rtts: readonly PeerRtt[],
       now: Date,
@@ -88,21 +88,24 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     readEachRtts: async (visit: (rtts: readonly PeerRtt[]) => void): Promise<void> =>
       await readEachRtts(pool, visit),
 
-    /** Marks the named crawler as draining and notifies coordinators; returns false when there is none. `by` defaults to the operator. */
+    /**
+     * Marks the named crawler as draining and notifies coordinators. Returns false if there is none. Default of `by`: the
+     * operator.
+     */
     drain: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await drainCrawler(pool, name, now, by),
 
     /**
-     * Ends draining and notifies coordinators. Returns false when there is no such crawler, or when its partner may
-     * not resume it because an operator drained it or it is not trusted.
+     * Ends draining and notifies coordinators. Returns false if there is no such crawler, or if its partner may not resume it
+     * because an operator drained it or it is not trusted.
      */
     resume: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await resumeCrawler(pool, name, now, by),
 
-    /** Its subnets went to others, so on return it is to be given those nearest to it. */
+    /** Records that the crawler's subnets went to others. On its return it is to be given those nearest to it. */
     mustJoin: async (crawlerId: CrawlerId, now: Date): Promise<void> => await mustJoin(pool, crawlerId, now),
 
-    /** The crawler was given the subnets nearest to it. */
+    /** Records that the crawler was given the subnets nearest to it. */
     hasJoined: async (crawlerId: CrawlerId): Promise<void> => await hasJoined(pool, crawlerId),
 
     /** Calls back whenever `drain` or `resume` has committed (Postgres NOTIFY `nearcrawl_fleet`). */
@@ -114,7 +117,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
   };
 }
 
-/** A crawler that is offline by now keeps the time it ended. */
+/** A crawler that is offline by now keeps the time of its end. */
 async function saveHeartbeats(pool: Pool, heard: readonly Heard[]): Promise<void> {
   const rows = heard.map(({ crawlerId, heartbeat: { type: _, ...said }, at }) => ({
     crawlerId,
@@ -133,7 +136,7 @@ async function saveHeartbeats(pool: Pool, heard: readonly Heard[]): Promise<void
 
 type ArrivingCrawler = Parameters<CrawlerStore["arrive"]>[0];
 
-/** Opens spools first: if recording the arrival then fails, the spool exists when the crawler retries. */
+/** Opens spools first. If recording the arrival then fails, the spool exists when the crawler retries. */
 async function arrive(
   pool: Pool,
   arrivals: readonly ArrivingCrawler[],
@@ -290,13 +293,13 @@ async function list(pool: Pool, crawlerIds?: readonly CrawlerId[]): Promise<Craw
 /** In a large fleet an unchanged RTT is rewritten only this often, because most measurements repeat known values. */
 const rttWrittenAgain = "interval '30 minutes'";
 
-/** True when the RTT changed by no more than jitter (the rule of peer-matrix) and was written recently. */
+/** SQL: the RTT changed by no more than jitter (the rule of peer-matrix) and was written recently. */
 const isWritten = `
   abs(r.rtt_ms - given.rtt_ms) <= 2 + 0.1 * r.rtt_ms and r.method = given.method
     and r.measured_at > $5::timestamptz - ${rttWrittenAgain} and r.measured_at <= $5::timestamptz`;
 
 /**
- * Ignores peers that are not registered. Of several values for a pair the last counts. When a crawler has too many
+ * Ignores peers that are not registered. If there are several values for a pair, the last counts. If a crawler has too many
  * pairs, those written longest ago are removed.
  */
 async function saveRtts(pool: Pool, { rtts, now, keptByEach }: MeasuredPeers): Promise<void> {
@@ -343,11 +346,11 @@ async function saveRtts(pool: Pool, { rtts, now, keptByEach }: MeasuredPeers): P
 interface MeasuredPeers {
   readonly rtts: readonly PeerRtt[];
   readonly now: Date;
-  /** Infinity keeps all pairs and writes each. */
+  /** Infinity keeps all pairs and writes every value. */
   readonly keptByEach: number;
 }
 
-/** The reports arrived together, so the last one's time and fleet size apply to all. */
+/** The reports arrived together, so the time and fleet size of the last one apply to all. */
 async function saveReports(pool: Pool, reports: readonly MeasuredPeers[]): Promise<readonly undefined[]> {
   await saveRtts(pool, { ...reports.at(-1)!, rtts: reports.flatMap(({ rtts }) => rtts) });
   return reports.map(() => undefined);
@@ -388,7 +391,7 @@ async function readEachRtts(
 /** Absences kept per crawler. */
 export const mostAbsences = 100;
 
-/** A reported process end this long before the absence belongs to an earlier process. */
+/** If a reported process end is earlier than the absence by more than this, it belongs to an earlier process. */
 const endingMinutes = 10;
 
 const wasAway = "c.offline_reason is not null and c.last_seen_at is not null";
@@ -416,7 +419,7 @@ const forgottenAbsences = `
       limit 1
     )`;
 
-/** Latest first; empty when there are none or the crawler does not exist. */
+/** Latest first. Empty if there are none or the crawler does not exist. */
 export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   const { rows } = await pool.query<Absence>(
     `select a.away_since as since, a.back_at as until, a.reason, a.last_words as "lastWords"
@@ -429,7 +432,7 @@ export async function absencesOf(pool: Pool, name: string): Promise<Absence[]> {
   return rows;
 }
 
-/** SQL that returns the joined crawler as one value, or null when the outer join found none. */
+/** SQL that returns the joined crawler as one value, or null if the outer join found none. */
 export const crawlerJson = (alias: string): string =>
   `case when ${alias}.crawler_id is null then null else
      json_build_object('crawlerId', ${alias}.crawler_id, 'name', ${alias}.name, 'state', ${alias}.state) end`;

@@ -1,4 +1,4 @@
-/** The registered crawlers as stored, and the connected fleet, as the flows see them. */
+/** The registered crawlers as stored, and the connected fleet. */
 import type { CrawlerId, HostHash, LeaseId, SubnetId } from "#core/ids";
 import { formatAddress, parseAddress } from "#core/ip/address";
 import { specialPurposeOf } from "#core/ip/special-purpose";
@@ -15,16 +15,16 @@ export interface CrawlerIdentity {
 }
 
 interface CrawlerPlace {
-  /** The address that locates it: stated by its partner, or else the observed one. */
+  /** The address that locates it: stated by its partner, otherwise the observed one. */
   readonly address: string | null;
-  /** Source of its last connection; absent until it first connects. */
+  /** Source address of its last connection. Absent until it first connects. */
   readonly seenAddress?: string;
   readonly subnetId: SubnetId | null;
   readonly country: string | null;
   readonly place: string | null;
   readonly latitude: number | null;
   readonly longitude: number | null;
-  /** When it moved to its current place, which voids earlier RTTs from and to it. Absent if it never moved. */
+  /** When it moved to its current location, which voids earlier RTTs from and to it. Absent if it never moved. */
   readonly placedAt?: Date;
 }
 
@@ -33,15 +33,15 @@ export interface DayLimits {
   readonly bytesPerDay: number;
 }
 
-/** What it may and can do. */
+/** What the crawler is allowed and able to do. */
 export interface CrawlerLimits extends DayLimits {
   readonly concurrentHosts: number;
   readonly probeMethods: readonly ProbeMethod[];
-  /** Set when its last hello said that it contacts no site over IPv6. */
+  /** Set if its last hello said that it contacts no site over IPv6. */
   readonly withoutIpv6?: true;
-  /** Set when its key only allows measurements: it gets no subnets or leases. */
+  /** Set if its key only allows measurements. It gets no subnets or leases. */
   readonly measuresOnly?: true;
-  /** Hosts allowed by its domain sets; any when absent. */
+  /** Hosts allowed by its domain sets. If absent, any host is allowed. */
   readonly partition?: Partition;
 }
 
@@ -49,22 +49,22 @@ interface CrawlerPresence {
   readonly state: (typeof crawlerStates)[number];
   readonly lastSeenAt: Date | null;
   readonly offlineReason: string | null;
-  /** When it began draining, online or not; null when it is not draining. */
+  /** When it began draining, online or not. Null if it is not draining. */
   readonly drainingSince: Date | null;
-  /** Since when it waits for the subnets nearest to it, having joined a working fleet; null when it has them. */
+  /** Since when it, having joined a working fleet, waits for the subnets nearest to it. Null if it has them. */
   readonly joiningSince: Date | null;
   /** The coordinator that it is or was last connected to. */
   readonly coordinatorNumber?: number;
 }
 
 interface CrawlerDoubts {
-  /** Since when its results are not believed. */
+  /** Time from which its results are not believed. */
   readonly distrustedSince?: Date;
-  /** Since when its probe reports are not believed. */
+  /** Time from which its probe reports are not believed. */
   readonly probesDoubtedSince?: Date;
 }
 
-/** The one record of a crawler; every other shape of a crawler is picked from it. */
+/** The complete record of a crawler. All other types of a crawler are picked from it. */
 export interface CrawlerRecord
   extends CrawlerIdentity,
     CrawlerPlace,
@@ -95,15 +95,15 @@ export type DrainedBy = "operator" | "partner";
 export interface Fleet {
   online(): readonly CrawlerId[];
   /**
-   * Asks a crawler to measure. Resolves with its report, or with a `failed` outcome when it is gone or passes the
-   * deadline. Never rejects.
+   * Asks a crawler to measure. Resolves with its report, or with a `failed` outcome if it is gone or misses the deadline.
+   * Never rejects.
    */
   probe(
     crawlerId: CrawlerId,
     target: {
       host: string;
       address: string;
-      /** When true, probes the address to which the crawler resolves the host, and reports it with the outcome. */
+      /** If true, probes the address to which the crawler resolves the host, and reports it with the outcome. */
       byName?: boolean;
       port: number;
       secure: boolean;
@@ -114,12 +114,12 @@ export interface Fleet {
   ): Promise<ProbeOutcome>;
 }
 
-/** Outcome of a probe when nobody reports whether the target was contacted. */
+/** Outcome of a probe if no report says whether the target was contacted. */
 export function unreported(method: ProbeMethod, reason: string): ProbeOutcome {
   return { type: "failed", code: "unreported", method, reason: reason.slice(0, 500) };
 }
 
-/** True when neither results nor probe reports are distrusted; false for unregistered crawlers. */
+/** True if neither results nor probe reports are distrusted. False for unregistered crawlers. */
 export function isBelieved(crawler: CrawlerRecord | null): boolean {
   if (crawler === null) return false;
   return crawler.distrustedSince === undefined && crawler.probesDoubtedSince === undefined;
@@ -137,7 +137,7 @@ interface Spent {
 const msPerDay = 86_400_000;
 const nothing: Spent = { pages: 0, bytes: 0 };
 
-/** Weight of the default page size, in pages of today. */
+/** The default page size counts as this many pages in today's mean, so that the first few pages do not distort it. */
 const pagesOfUsualSize = 5;
 
 export class DayBudget {
@@ -187,10 +187,10 @@ export class DayBudget {
   }
 }
 
-/** Pages and bytes per day; null means the partner's limit. */
+/** Pages and bytes per day. `null` means the partner's limit. */
 export type Budget = { readonly [Limit in keyof DayLimits]: DayLimits[Limit] | null };
 
-/** Omitted values stay as they are. */
+/** Omitted values stay unchanged. */
 export type BudgetChange = Partial<Budget>;
 
 export interface ChangedBudget {
@@ -205,7 +205,7 @@ export interface Absence {
   readonly until: Date;
   /** Recorded by the coordinator. */
   readonly reason: string;
-  /** How the crawler says its former process ended; null when it did not end or did not say. */
+  /** The crawler's own account of how its former process ended. Null if it did not end or gave no account. */
   readonly lastWords: string | null;
 }
 
@@ -213,7 +213,7 @@ export interface IssuedKey {
   readonly keyId: number;
   readonly scopes: readonly KeyScope[];
   readonly issuedAt: Date;
-  /** Null until the crawler confirms or shows the key. */
+  /** When the crawler confirmed or first used the key. Null before. */
   readonly keptAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -225,7 +225,7 @@ export type CrawlerName = Pick<CrawlerRecord, "name" | "state"> & { readonly cra
 // Which crawlers are over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to
 // check each day"). A partner states pages and bytes per day; neither may be exceeded.
 
-/** Used until a page has been measured; the page size of our crawl benchmarks. */
+/** Page size assumed until a page has been measured. It is the page size of our crawl benchmarks. */
 export const defaultMeanPageBytes = 40_000;
 
 /** Returns a crawler's leases to the frontier. */
@@ -234,12 +234,11 @@ export interface LeaseReturns {
   returnLeasesOf(crawlerId: CrawlerId, now: Date, held?: readonly LeaseId[]): Promise<number>;
 }
 
-/** The fleet as held in memory. */
 interface KnownFleet {
   readonly crawlers: readonly CrawlerRecord[];
 }
 
-/** A crawler gets no new subnet when it is draining, distrusted, for measurements only, or has used up its daily pages or bytes. */
+/** A crawler gets no new subnet if it is draining, distrusted, for measurements only, or has used up its daily pages or bytes. */
 export function crawlersWithoutRoom(state: KnownFleet, budget: DayBudget, now: Date): ReadonlySet<CrawlerId> {
   const full = state.crawlers.filter(
     (crawler) =>
@@ -251,13 +250,13 @@ export function crawlersWithoutRoom(state: KnownFleet, budget: DayBudget, now: D
   return new Set(full.map(({ crawlerId }) => crawlerId));
 }
 
-/** Thousands of rounds may start per second, so the answer is cached for this time. */
+/** How long the answer is cached, since thousands of rounds may start per second. */
 const roomKeptMs = 200;
 
 /** Extra caching time per crawler, since a large fleet takes longer to check: 2 s for 10,000. */
 const roomKeptMsPerCrawler = 0.2;
 
-/** Like `crawlersWithoutRoom`, but cached briefly and recomputed when the crawlers change. */
+/** Does what `crawlersWithoutRoom` does, but caches the answer briefly and recomputes it when the crawlers change. */
 export function watchRoom(state: KnownFleet, budget: DayBudget): (now: Date) => ReadonlySet<CrawlerId> {
   let seen: { crawlers: KnownFleet["crawlers"]; atMs: number; full: ReadonlySet<CrawlerId> } | null = null;
   return (now) => {
@@ -272,11 +271,11 @@ export function watchRoom(state: KnownFleet, budget: DayBudget): (now: Date) => 
 }
 
 /**
- * The steps of a crawler's move to another host, and which of the two hosts may run it. At no step may both or
- * neither: one row of the database decides, and it changes once.
+ * The steps of a crawler's move to another host, and which of the two hosts may run it. At every step exactly one may: one
+ * row of the database decides, and it changes once.
  *
- *   asked → emptying → packing → sending → moved → running
- *     └────────┴──────────┴─────────┴→ failed
+ *     asked → emptying → packing → sending → moved → running
+ *       └────────┴──────────┴─────────┴→ failed
  */
 
 export const moveSteps = ["asked", "emptying", "packing", "sending", "moved", "running", "failed"] as const;
@@ -285,7 +284,7 @@ export type MoveStep = (typeof moveSteps)[number];
 /** Steps at which a move can still fail and the old host runs the crawler. */
 export const openMoveSteps: readonly MoveStep[] = ["asked", "emptying", "packing", "sending"];
 
-/** Seconds that a step may take without progress; null is unlimited. */
+/** Maximum seconds of a step without progress. `null` means unlimited. */
 export const stepSeconds: Readonly<Record<MoveStep, number | null>> = {
   asked: 30,
   emptying: 90,

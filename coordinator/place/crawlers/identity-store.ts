@@ -26,10 +26,10 @@ import { askSigningKey } from "./signing-key-store.ts";
 /** How long replaced keys stay valid by default. */
 const defaultGraceHours = 24;
 
-/** A crawler that has just joined confirms its key within seconds. */
+/** A crawler that has just joined confirms its key within this many seconds. */
 const firstKeySeconds = 60;
 
-/** SQL for the end of crawler `c`'s replaced keys. */
+/** SQL for the time at which crawler `c`'s replaced keys end. */
 const graceEnd = (now: string, hours: string): string =>
   `${now}::timestamptz + make_interval(secs => 3600 * coalesce(c.rotation_grace_hours, ${hours}))`;
 
@@ -43,15 +43,21 @@ export function createIdentityStore(pool: Pool) {
     noteArrival: async (arrival: SeenArrival, now: Date): Promise<void> =>
       await arrivals.ask({ ...arrival, now }),
 
-    /** Accepts the shown ticket and issues the next, or says why the folder is a copy. */
+    /** Accepts the ticket presented and issues the next one, or returns why the crawler's folder must be a copy. */
     tradeTicket: async (trade: TicketTrade): Promise<TradedTicket> => await trades.ask(trade),
 
-    /** Records that a key was shown. If its arrival was not known, it is now, and older keys end after their grace period. */
+    /**
+     * Records that a key was used. If this is its first use, the key counts as stored by the crawler, and older keys end
+     * after their grace period.
+     */
     async noteKeyUse({ crawlerId, keyId }: Pick<KeyHolder, "crawlerId" | "keyId">, now: Date): Promise<void> {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    /** The crawler stored its newest key on disk: older keys end after their grace period, and its invitation is used up. */
+    /**
+     * Records that the crawler stored its newest key on disk. Older keys end after their grace period, and its invitation is
+     * used up.
+     */
     keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
       await keepKey(pool, { crawlerId, keyId: null, now }),
 
@@ -81,7 +87,7 @@ export function createIdentityStore(pool: Pool) {
     },
 
     /**
-     * Of the given crawlers, those whose newest kept key must be replaced (an operator asked, or it is older than
+     * Returns those of the given crawlers whose newest kept key must be replaced (an operator asked, or it is older than
      * `maxAgeDays`) or that kept none. Skips those sent a key within `resendMs`.
      */
     dueRotations: async (
@@ -90,8 +96,8 @@ export function createIdentityStore(pool: Pool) {
     ): Promise<DueRotation[]> => await dueRotations(pool, crawlerIds, rule),
 
     /**
-     * The crawler of that name and identity if the database was restored after its last ticket, so that it may hold
-     * keys the database has lost; otherwise null.
+     * Returns the crawler of that name and identity if the database was restored after its last ticket, because the crawler
+     * may then hold keys that the database has lost. Otherwise null.
      */
     async readmitted(
       name: string,
@@ -116,7 +122,7 @@ export function createIdentityStore(pool: Pool) {
       return rows[0] ?? null;
     },
 
-    /** Of the given crawlers, those that an operator has revoked. */
+    /** Returns those of the given crawlers that an operator has revoked. */
     async shutOut(crawlerIds: readonly CrawlerId[]): Promise<CrawlerId[]> {
       const { rows } = await pool.query<{ id: CrawlerId }>(
         "select crawler_id as id from crawler where crawler_id = any($1) and revoked_at is not null",
@@ -162,7 +168,7 @@ interface KeyUse {
   readonly now: Date;
 }
 
-/** For each, whether its arrival was not known before. */
+/** Returns, for each use, whether the key had not been known to have arrived. */
 async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ key_id: number; is_new: boolean }>(
     `update crawler_key k
@@ -176,7 +182,7 @@ async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean
   return used.map(({ keyId }) => isNew.get(keyId) ?? false);
 }
 
-/** Reads, judges and writes without holding a lock; if another trade came first, it judges again. */
+/** Reads, judges and writes without holding a lock. If another trade came first, it judges again. */
 async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<TradedTicket[]> {
   const done = new Map<TicketTrade, TradedTicket>();
   for (let open = [...trades]; open.length > 0; open = open.filter((trade) => !done.has(trade))) {
@@ -235,9 +241,9 @@ async function foldersOf(
 }
 
 /**
- * When `keyId` is null, marks the newest key as kept, unless it already is. A key that is shown is on disk, while the
- * one confirmed earlier may have been another. So the kept key loses its end unless a newer one was used since; unused
- * newer keys stay valid and count as kept once shown. A replacement requested since that key was made is still due.
+ * If `keyId` is null, marks the newest key as kept, unless it already is. A key that was used is on disk, while the one
+ * confirmed earlier may have been another. So the kept key loses its end unless a newer one has been used since. Unused newer
+ * keys stay valid and count as kept once they are used. A replacement requested since that key was made is still due.
  */
 async function keepKey(
   pool: Pool,
@@ -324,7 +330,7 @@ async function dueRotations(
   return rows;
 }
 
-// Table crawler_key: a crawler's keys as shown to operators and its partner, without hashes.
+// Table crawler_key: a crawler's keys as listed for operators and its partner, without hashes.
 
 const mostListed = 20;
 
@@ -348,7 +354,7 @@ export interface ShownKey {
   readonly keyHash: string;
 }
 
-/** For each, the crawler of that name that holds a valid key with this hash, or null. */
+/** Returns, for each, the crawler of that name that holds a valid key with this hash, or null. */
 export async function crawlersOfKeys(pool: Pool, shown: readonly ShownKey[]): Promise<(KeyHolder | null)[]> {
   const { rows } = await pool.query<KeyHolder & { readonly place: number }>(
     `select given.ordinality::int as place, c.crawler_id as "crawlerId", c.revoked_at is not null as revoked,

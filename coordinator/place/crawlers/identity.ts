@@ -3,14 +3,14 @@ import type { CrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import type { Budget } from "./crawler.ts";
 
-/** The crawler a key belongs to. */
+/** The crawler that a key belongs to. */
 export interface KeyHolder {
   readonly crawlerId: CrawlerId;
-  /** An operator has revoked it, whatever key it shows. */
+  /** True if an operator has revoked the crawler, whatever key it presents. */
   readonly revoked: boolean;
   readonly keyId: number;
   readonly scopes: readonly KeyScope[];
-  /** Ed25519, 32 bytes in base64url; null when no identity is required. */
+  /** Ed25519 key, 32 bytes in base64url. Null if no identity is required. */
   readonly publicKey: string | null;
 }
 
@@ -19,7 +19,7 @@ export interface SeenArrival {
   readonly crawlerId: CrawlerId;
   readonly address: string | null;
   readonly lastEnd: { readonly at: string; readonly reason: string } | null;
-  /** True when it makes separate signing keys, so that its identity signs no requests. */
+  /** True if the crawler makes separate signing keys, so that its identity signs no requests. */
   readonly signingKeys?: boolean | undefined;
 }
 
@@ -71,11 +71,11 @@ export type RedemptionFault =
     }
   | { readonly type: "expired"; readonly at: Date };
 
-/** An invitation as operators see it; its secret is not stored. */
+/** An invitation as operators see it. Its secret is not stored. */
 export interface InvitationRecord extends Budget {
   readonly invitationId: number;
   readonly name: string;
-  /** True when it gives an existing crawler a new identity. */
+  /** True if it gives an existing crawler a new identity. */
   readonly renews: boolean;
   readonly scopes: readonly KeyScope[];
   readonly createdBy: string;
@@ -84,33 +84,32 @@ export interface InvitationRecord extends Budget {
   readonly redeemedAt: Date | null;
   readonly revokedAt: Date | null;
   /**
-   * open: usable. joining: redeemed, but the crawler has not confirmed its key. joined: used up. expired: not redeemed
-   * in time, or joining for three days (nearcrawl fleet reinvite).
+   * open: usable. joining: redeemed, but the crawler has not confirmed its key. joined: used up. expired: not redeemed in
+   * time, or joining for three days (nearcrawl fleet reinvite).
    */
   readonly state: "open" | "joining" | "joined" | "expired" | "revoked";
 }
 
-// Detects a copied crawler folder by what two machines with one identity cannot both show.
-//
-// - Tickets: every welcome carries a new ticket, to be shown at the next arrival. Valid is the last one, or the one
-//   before it while the last was never shown (the crawler ended before storing it). Once two machines have taken
-//   turns, one of them shows an older ticket.
-// - Instances: a process that returns after another process of the same folder was admitted is a second living one,
-//   even if both share the files.
+// Detects a copied crawler folder by what two machines with one identity cannot both present.
+// - Tickets: every welcome carries a new ticket, to be presented at the next arrival. The last ticket is valid, and so is the
+//   one before it until the last has been presented (the crawler may have ended before storing it). Once two machines have
+//   alternated, one of them presents an older ticket.
+// - Instances: a process that returns after another process of the same folder was admitted shows that two are running, even
+//   if both share the files.
 //
 // Addresses prove nothing, since machines move and lines change. Alternating addresses are reported, not punished.
 
 export interface FolderArrival {
   readonly at: string;
-  /** Source of the connection; null when unknown. */
+  /** Source of the connection. Null if unknown. */
   readonly address: string | null;
   readonly instanceId: string;
 }
 
-/** What is stored about an identity's folder; tickets are hashed. */
+/** What is stored about an identity's folder. Tickets are hashed. */
 export interface KnownFolder {
   readonly ticket: string | null;
-  /** The ticket that was traded for `ticket`; null for the first one. */
+  /** The ticket that was traded for `ticket`. Null for the first one. */
   readonly ticketBefore: string | null;
   /** Latest first, at most `keptArrivals`. */
   readonly arrivals: readonly FolderArrival[];
@@ -120,7 +119,7 @@ export type FolderVerdict =
   | { readonly copied: string }
   | {
       readonly folder: KnownFolder;
-      /** The previous address, if it differs from this one. */
+      /** The previous address. Null if it is the same as this one. */
       readonly movedFrom: string | null;
       /** Two addresses alternated within a day, each time with a new process. */
       readonly alternates: boolean;
@@ -129,7 +128,7 @@ export type FolderVerdict =
 const keptArrivals = 8;
 const alternationMs = 86_400_000;
 
-/** Judges an arrival by what is known of the folder; `nextTicket` is the ticket of its welcome. */
+/** Judges an arrival by what is known about the folder. `nextTicket` is the ticket of its welcome. */
 export function judgeFolder(
   known: KnownFolder,
   shown: FolderArrival & { readonly ticket: string | null },
@@ -165,7 +164,7 @@ function secondInstance(
   return `this process comes back after another one of the same identity was here (from ${other?.address ?? "an unknown address"} at ${other?.at})`;
 }
 
-/** True when the last four address changes went A, B, A, B, each with a new process. */
+/** True if the last four address changes went A, B, A, B, each with a new process. */
 function alternates(arrivals: readonly FolderArrival[]): boolean {
   const turns = arrivals.filter(({ address }, index) => address !== arrivals[index + 1]?.address).slice(0, 4);
   const [a, b, c, d] = turns;

@@ -4,14 +4,14 @@ import { asCrawlerId } from "#core/ids";
 import type { KeyScope } from "#protocol/identity";
 import type { InvitationRecord, Redeemed, Redemption, RedemptionFault } from "./identity.ts";
 
-/** Older invitations are available by SQL. */
+/** Maximum invitations listed. Older ones are available by SQL. */
 const mostListed = 500;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 
 export function createInvitationStore(pool: Pool) {
   return {
-    /** Creates nothing when a crawler of that name exists (with `renews`: when none does). */
+    /** Creates nothing if a crawler of that name exists (with `renews`: if none does). */
     async create(
       invitation: Pick<
         InvitationRecord,
@@ -61,7 +61,7 @@ export function createInvitationStore(pool: Pool) {
       return rows;
     },
 
-    /** Records the first download of its install command while it can be used. */
+    /** Records the first download of its install command while the invitation can be used. */
     async noteDownload(invitationId: number, now: Date): Promise<void> {
       await pool.query(
         `update invitation set downloaded_at = $2
@@ -71,7 +71,10 @@ export function createInvitationStore(pool: Pool) {
       );
     },
 
-    /** Revokes by number, or all open ones of a name; returns how many. One that is being redeemed keeps its crawler. */
+    /**
+     * Revokes by number, or all open ones of a name. Returns how many. An invitation that is being redeemed keeps its
+     * crawler.
+     */
     async revoke(
       which: { readonly invitationId: number } | { readonly name: string },
       now: Date,
@@ -88,9 +91,9 @@ export function createInvitationStore(pool: Pool) {
   };
 }
 
-// Turns an invitation into a crawler. Its row is locked, so that of two who show the same secret one is refused. The
-// same identity may redeem it again, which ends the key sent before, until its crawler confirms its key, and at most
-// until three days after the first redemption.
+// Turns an invitation into a crawler. Its row is locked, so that if two present the same secret, one is refused. The same
+// identity may redeem it again until its crawler confirms its key, and at most until three days after the first redemption.
+// This ends the key sent before.
 
 /** Days after the first redemption in which a crawler that lost its key may redeem again. */
 const joiningDays = 3;
@@ -110,7 +113,7 @@ interface RedeemedRow {
   public_key: string | null;
   crawler_id: number | null;
   kept_at: Date | null;
-  /** Current public key of the crawler it became; null when it became none or that one has no identity. */
+  /** Current public key of the crawler that the invitation became. Null if there is no such crawler or it has no identity. */
   bound_key: string | null;
   shut_out: boolean | null;
 }
@@ -153,7 +156,7 @@ async function faultOf(
   return rowCount === 0 ? null : { type: "identity-taken" };
 }
 
-/** Judges a second redemption by the same identity, by what has become of its crawler since. Returns null when it is allowed. */
+/** Judges a second redemption by the same identity, by what has become of its crawler since. Returns null if it is allowed. */
 function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   if (row.crawler_id === null) return { type: "gone" };
   if (row.shut_out) return { type: "shut-out" };
@@ -162,7 +165,7 @@ function faultOfCrawler(row: RedeemedRow, now: Date): RedemptionFault | null {
   return endsAt <= now ? { type: "expired", at: endsAt } : null;
 }
 
-/** Creates or renews the crawler of this identity; returns null when the name is taken or there is none to renew. */
+/** Creates or renews the crawler of this identity. Returns null if the name is taken or there is none to renew. */
 async function bind(
   client: PoolClient,
   row: RedeemedRow,
@@ -199,8 +202,8 @@ async function bind(
 const isTakenBack = "(draining_since is not null and drain_asked_by is distinct from 'trust')";
 
 /**
- * A renewed crawler rejoins the fleet however it was revoked, since its subnets may have gone to others. A distrusted
- * one gets no work until an operator trusts it again.
+ * A renewed crawler rejoins the fleet for whatever reason it was revoked, since its subnets may have gone to others. A
+ * distrusted one gets no work until an operator trusts it again.
  */
 const renewal = `
   update crawler

@@ -1,7 +1,7 @@
 /**
- * Leads crawlers' moves to other hosts: asks one end, then the other, forwards parts, and commits in the database.
- * Memory only holds what is under way in the two sessions. When a coordinator restarts, open moves fail and each
- * crawler continues where it was.
+ * Leads crawlers' moves to other hosts: asks one end, then the other, forwards parts, and commits in the database. Memory
+ * only holds the state of the two sessions. If a coordinator restarts, open moves fail and each crawler continues where it
+ * was.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage, Refusal } from "#protocol/coordinator-messages";
@@ -13,12 +13,12 @@ import type { CrawlerMoveRecord, MoveStore } from "./move-store.ts";
 
 interface MoverPorts {
   readonly moves: MoveStore;
-  /** Returns false when the crawler is not connected or too old to know moves. */
+  /** Returns false if the crawler is not connected or too old to know moves. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
   readonly refuse: (crawlerId: CrawlerId, refusal: Refusal) => boolean;
-  /** With several coordinators, the one connected to the crawler begins its move; by default there is one. */
+  /** With several coordinators, the one connected to the crawler begins its move. By default there is only one coordinator. */
   readonly mayBegin?: (crawlerId: CrawlerId) => boolean;
-  /** Called when a crawler has a new host; the crawler formerly there hands its subnets over. */
+  /** Called when a crawler has a new host. The crawler formerly there hands its subnets over. */
   readonly onMoved: () => Promise<void>;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
@@ -28,7 +28,7 @@ interface LiveMove {
   readonly record: CrawlerMoveRecord;
   step: MoveStep;
   bytes: number;
-  /** The part under way, or null. */
+  /** The part that is being transferred, or null. */
   wanted: number | null;
 }
 
@@ -43,7 +43,7 @@ export class Mover {
     this.#ports = ports;
   }
 
-  /** To be called before any crawler is admitted. */
+  /** Must be called before any crawler is admitted. */
   async start(): Promise<void> {
     const { moves, now, log } = this.#ports;
     const failed = await moves.failOpen("the coordinator was restarted meanwhile", now());
@@ -101,7 +101,7 @@ export class Mover {
     return (await this.refusalOf(arrival.publicKey, arrival.name)) ?? staleIdentity;
   }
 
-  /** Says, to somebody who proved this identity, where its crawler moved or what it has become; null when nothing is known. */
+  /** Tells whoever proved this identity where its crawler moved or what it has become. Null if nothing is known. */
   async refusalOf(publicKey: string | null, name: string): Promise<Refusal | null> {
     const made = publicKey === null ? null : await this.#ports.moves.madeBy({ publicKey, name });
     return made === null ? null : movedRefusal(made, name);
@@ -167,7 +167,7 @@ export class Mover {
     await onMoved();
   }
 
-  /** Returns false when the move is at another step. */
+  /** Returns false if the move is at another step. */
   async #step(move: LiveMove, from: MoveStep, to: MoveStep, packed?: Said<"packed">): Promise<boolean> {
     const { moves, now } = this.#ports;
     const next = { from, to, ...(packed && { packed }) };
@@ -210,7 +210,7 @@ export class Mover {
 const nameIn = ({ crawlerId: id, name, otherName }: CrawlerMoveRecord, crawlerId: CrawlerId) =>
   crawlerId === id ? name : otherName;
 
-/** Addressed to whoever looks after the receiving host. */
+/** Addressed to the person who looks after the receiving host. */
 function movedRefusal({ name, otherName }: CrawlerMoveRecord, to: string): Refusal {
   const reason =
     to === name

@@ -1,6 +1,6 @@
 /**
- * Table crawler_move. The public key in a crawler's row (table crawler) says who runs it; it changes in the same
- * transaction as the move's step. Lock order: crawlers by number, then the move.
+ * Table crawler_move. The public key in a crawler's row (table crawler) says who runs it. It changes in the same transaction
+ * as the move's step. Lock order: crawlers by number, then the move.
  */
 import type { Pool, PoolClient } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -30,7 +30,7 @@ export function createMoveStore(pool: Pool) {
     open: async (): Promise<CrawlerMoveRecord[]> =>
       await read(pool, "where step = any($1) order by move_id", [openMoveSteps]),
 
-    /** Advances one step; returns false when the move is not at `from`. */
+    /** Advances one step. Returns false if the move is not at `from`. */
     async advance(
       moveId: number,
       {
@@ -62,13 +62,13 @@ export function createMoveStore(pool: Pool) {
     },
 
     /**
-     * Binds the crawler's name to the other host's identity, keys and ticket; the other crawler's name is revoked and
-     * drained. Returns false, without changes, when the move is no longer at `sending` or either identity has changed.
+     * Binds the crawler's name to the other host's identity, keys and ticket. The other crawler's name is revoked and
+     * drained. Returns false, without changes, if the move is no longer at `sending` or either identity has changed.
      */
     commit: async (moveId: number, now: Date): Promise<boolean> =>
       await inTransaction(pool, async (client) => await commit(client, moveId, now)),
 
-    /** Returns false when it can no longer fail. */
+    /** Returns false if it can no longer fail. */
     async fail(moveId: number, words: string, now: Date): Promise<boolean> {
       const failed = await failMoves(pool, { which: "move_id = $4", value: moveId, words, now });
       return failed.length === 1;
@@ -79,7 +79,7 @@ export function createMoveStore(pool: Pool) {
     },
 
     /**
-     * On a crawler's arrival, its open moves fail and a committed one completes. `isOutdated` means the identity no
+     * On a crawler's arrival, its open moves fail and a committed one completes. `isOutdated` means that the identity no
      * longer belongs to the crawler. One transaction orders an arrival against a commit.
      */
     arrives: async (
@@ -111,7 +111,7 @@ export function createMoveStore(pool: Pool) {
   };
 }
 
-/** True for nearly all crawlers. A move requested later begins with the session now starting. */
+/** True for nearly all crawlers. A move requested later begins with the session that is now starting. */
 async function haveNoMove(
   pool: Pool,
   arrivals: readonly Parameters<MoveStore["arrives"]>[0][],
@@ -207,7 +207,7 @@ async function read(
 
 const mostListed = 500;
 
-/** Latest first; `name` selects the moves of one crawler, on either side. */
+/** Latest first. `name` selects the moves of one crawler, on either side. */
 export async function moveList(pool: Pool, name: string | null): Promise<MoveLine[]> {
   const { rows } = await pool.query<MoveLine>(
     `select move_id as "moveId", name, other_name as "otherName", step, words, asked_at as "askedAt",
@@ -267,7 +267,7 @@ async function askMove(
   return await insert(client, crawler, other, now);
 }
 
-/** A crawler that is distrusted must not escape this by moving to another name. */
+/** A distrusted crawler must not escape distrust by moving to another name. */
 function refusalOf(crawler: Party, other: Party): MoveRefusal | null {
   if (crawler.is_shut_out || other.is_shut_out) return "shut-out";
   if (crawler.public_key === null || other.public_key === null) return "no-identity";
@@ -371,7 +371,7 @@ const retirement = `
 export interface CrawlerMoveRecord {
   readonly moveId: number;
   readonly crawlerId: CrawlerId;
-  /** The crawler on whose host it is to run. */
+  /** The crawler on whose host this crawler is to run. */
   readonly otherCrawlerId: CrawlerId;
   readonly name: string;
   readonly otherName: string;

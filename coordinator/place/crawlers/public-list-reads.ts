@@ -4,15 +4,15 @@ import { specialPurposeOf } from "#core/ip/special-purpose";
 import { oldKeySeconds } from "./signing-keys.ts";
 
 export interface PublicKey {
-  /** Ed25519, 32 bytes in base64url. */
+  /** Ed25519 key, 32 bytes in base64url. */
   readonly publicKey: string;
-  /** When it was published and until when its signatures may be valid; null for an identity, which never ends. */
+  /** When it was published and until when its signatures may be valid. Null for an identity, which never ends. */
   readonly from: Date | null;
   readonly until: Date | null;
 }
 
-// The fleet as sites may see it: source addresses and signing keys. An address counts only once a connection has come
-// from it, because a crawler may state anybody's address.
+// The fleet as sites may see it: source addresses and signing keys. An address counts only once a connection has come from
+// it, because a crawler may state the address of anybody.
 
 /** A crawler connected this recently may appear in a webmaster's log. */
 const recentDays = 7;
@@ -22,7 +22,7 @@ export type FleetOutside = ReturnType<typeof createFleetOutside>;
 
 export function createFleetOutside(pool: Pool) {
   return {
-    /** Sorted public addresses that crawlers connect from or recently did, except where a partner opted out. */
+    /** Sorted public addresses from which crawlers connect or recently did, except where a partner opted out. */
     async addresses(now: Date): Promise<string[]> {
       const { rows } = await pool.query<{ address: string }>(addressesSql, [now]);
       return rows.map((row) => row.address).filter(isPublic);

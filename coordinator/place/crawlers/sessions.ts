@@ -8,9 +8,9 @@ import type { CoordinatorRefuse } from "#protocol/coordinator-messages";
 import type { CrawlerHeartbeat, Goodbye } from "#protocol/messages";
 
 export interface SessionEnd {
-  /** Null when only the words are known. */
+  /** Null if only the words are known. */
   readonly code: SessionEndCode | null;
-  /** Plain words without a full stop. */
+  /** A plain phrase without a full stop. */
   readonly reason: string;
 }
 
@@ -27,7 +27,7 @@ export type SessionEndCode =
   | "coordinator-gone";
 
 interface EndWords {
-  /** Replaces the words of the crawler or the protocol; omitted where those say more. */
+  /** Replaces the words of the crawler or the protocol. Omitted if those say more. */
   readonly words?: string;
   readonly advice: string;
 }
@@ -98,7 +98,7 @@ export function sessionEnd(code: SessionEndCode | null, said = ""): SessionEnd {
   return { code, reason: (code === null ? undefined : endWords[code].words) ?? said };
 }
 
-/** Advice, in sentences, about an absent crawler; `code` is as stored. */
+/** Advice, in sentences, about an absent crawler. `code` is as stored. */
 export function adviceOnEnd(code: string | null): string {
   return code !== null && Object.hasOwn(endWords, code)
     ? endWords[code as SessionEndCode].advice
@@ -113,16 +113,16 @@ export const waitingEnds: readonly SessionEndCode[] = [
   "awaits-administrator",
 ];
 
-// Collects heartbeats and writes them together once a second, since 10,000 crawlers send hundreds per second. The
-// interval grows with the fleet, up to what still detects a lost crawler in time.
+// Collects heartbeats and writes them together once a second, since 10,000 crawlers send hundreds per second. The interval
+// grows with the fleet, up to a maximum at which a lost crawler is still detected in time.
 
 /** Interval per crawler of the fleet: 10,000 crawlers send 333 heartbeats a second. */
 const msPerCrawler = 3;
-/** Three missed beats and a quarter stay below the two minutes after which a crawler counts as gone. */
+/** Maximum interval. Three missed beats and a quarter stay below the two minutes after which a crawler counts as gone. */
 const mostMs = 30_000;
 const writtenTogether = 1000;
 
-/** The heartbeat interval for a fleet of this size; `leastMs` is the operator's minimum. */
+/** The heartbeat interval for a fleet of `crawlers`. `leastMs` is the operator's minimum. */
 export function heartbeatMsFor(crawlers: number, leastMs: number): number {
   return Math.max(leastMs, Math.min(mostMs, crawlers * msPerCrawler));
 }
@@ -145,7 +145,7 @@ export class Heartbeats {
     this.#heard.set(crawlerId, { crawlerId, heartbeat, at });
   }
 
-  /** Heartbeats that cannot be written are dropped; the next ones carry the same information. */
+  /** Heartbeats that cannot be written are dropped, because the next ones carry the same information. */
   async write(): Promise<void> {
     const heard = [...this.#heard.values()].sort((a, b) => a.crawlerId - b.crawlerId);
     this.#heard = new Map();

@@ -1,4 +1,4 @@
-/** Table crawler_signing_key: the keys that crawlers sign requests with, and until when each is published. */
+/** Table crawler_signing_key: the keys with which crawlers sign requests, and until when each is published. */
 import type { Pool } from "pg";
 import type { AskedSigningKey } from "#core/access-types";
 import type { CrawlerId } from "#core/ids";
@@ -36,7 +36,7 @@ export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
 
 export function createSigningKeyStore(pool: Pool) {
   return {
-    /** Returns null when the crawler is revoked or has no identity. */
+    /** Returns null if the crawler is revoked or has no identity. */
     async identityOf(crawlerId: CrawlerId): Promise<string | null> {
       const { rows } = await pool.query<{ public_key: string | null }>(
         "select public_key from crawler where crawler_id = $1 and revoked_at is null",
@@ -45,7 +45,7 @@ export function createSigningKeyStore(pool: Pool) {
       return rows[0]?.public_key ?? null;
     },
 
-    /** A key that is already published stays as it is. */
+    /** Publishes a key. One that is already published stays unchanged. */
     publish: async (key: NewSigningKey): Promise<PublishedOrNot> =>
       await inTransaction(pool, async (client) => {
         const { crawlerId, identity, publicKey, now, expiresAt, othersEndAt, mostPublished } = key;
@@ -86,7 +86,10 @@ export function createSigningKeyStore(pool: Pool) {
         return published(row, true);
       }),
 
-    /** Of the given crawlers, those that must make a new key: their newest is old, or an operator has asked since. */
+    /**
+     * Returns those of the given crawlers that must make a new key, because their newest is old or an operator has asked
+     * since.
+     */
     async dueRenewals(
       crawlerIds: readonly CrawlerId[],
       { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },
@@ -117,7 +120,7 @@ const published = (
   isNew: boolean,
 ): PublishedOrNot => ({ type: "published", key: { publicKey, announcedAt, expiresAt }, isNew });
 
-/** Requests new signing keys and notifies coordinators; a null `name` means every crawler that makes them. */
+/** Requests new signing keys and notifies coordinators. If `name` is null, every crawler that makes them is asked. */
 export async function askSigningKey(pool: Pool, name: string | null, now: Date): Promise<AskedSigningKey[]> {
   return await askCrawlers(
     pool,

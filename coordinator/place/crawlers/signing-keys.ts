@@ -1,10 +1,10 @@
 /**
- * Decides on a signing key that a crawler announces (protocol/signing-key.ts): it is published in the fleet's key set
- * or refused with a reason. A key is published from its first announcement and may be used once no copy of the key set
- * is older; its predecessor stays published until everything it signed is out of date.
+ * Decides on a signing key that a crawler announces (protocol/signing-key.ts): it is published in the fleet's key set or
+ * refused with a reason. A key is published from its first announcement and may be used once no copy of the key set is older.
+ * Its predecessor stays published until everything it signed is out of date.
  *
- *   announced ─ keySetMaxAge ─ may be used ───────── next announced ─ oldKeySeconds ─ gone
- *   nbf                                                                                exp
+ *     announced ─ keySetMaxAge ─ may be used ───────── next announced ─ oldKeySeconds ─ gone
+ *     nbf                                                                                exp
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId } from "#core/ids";
@@ -23,15 +23,15 @@ import { contactPageOf } from "#protocol/user-agent";
 import type { SigningKeyRule, SigningKeyStore } from "./signing-key-store.ts";
 
 /**
- * The old key is used until the new one may be; then its last signature stays valid for a while, and a verifier may
+ * The old key is used until the new one may be. After that, its last signature stays valid for a while, and a verifier may
  * look it up in a cached key set.
  */
 export const oldKeySeconds = 2 * keySetMaxAgeSeconds + signatureSeconds;
 
-/** Per crawler: the current key, the next one, and leftovers of crashes. */
+/** Maximum keys per crawler: the current key, the next one, and leftovers of crashes. */
 export const mostPublishedKeys = 4;
 
-/** Announcements accepted per crawler and hour; each session begins with two at most. */
+/** Announcements accepted per crawler and hour. Each session begins with at most two. */
 export const announcementsPerHour = 60;
 
 /** Days beyond a key's maximum age in which an absent crawler may return with it. */
@@ -142,7 +142,7 @@ export class SigningKeyDesk {
 
 // Where sites find the fleet's signing keys.
 
-/** The public URL of the key set; null without https, which verifiers require. */
+/** The public URL of the key set. Null without https, which verifiers require. */
 export function publishedKeySet({
   publicUrl,
   userAgent,

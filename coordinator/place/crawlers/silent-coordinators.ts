@@ -1,9 +1,8 @@
 /** Whether another coordinator is silent, by its beats and this one's own clock. */
 
 /**
- * A coordinator that holds its lock counts as gone when it beats fewer times than this, over this period and this
- * number of our looks. Counting looks excludes the time in which the database itself stood still. Earlier versions
- * beat every 2 s.
+ * A coordinator that holds its lock counts as gone if it beats fewer times than this, over this period and this number of our
+ * looks. Counting looks excludes the time in which the database itself was stopped. Earlier versions beat every 2 s.
  */
 const silentMs = 8000;
 
@@ -11,11 +10,11 @@ const silentLooks = 8;
 
 const leastBeats = 3;
 
-/** Bounds the list, since notifications cause more looks than there are beats. */
+/** Maximum looks kept, since notifications cause more looks than there are beats. */
 const mostLooks = 200;
 
 export interface Seen {
-  /** Oldest first, by this coordinator's own clock. */
+  /** Oldest first, timed by this coordinator's own clock. */
   readonly looks: readonly { readonly beats: number; readonly atMs: number }[];
   readonly goneMs: number | null;
 }

@@ -34,7 +34,7 @@ interface KeyDutyPorts {
 
 interface KeyDuties {
   start(): void;
-  /** Called when an operator may have revoked crawlers or asked for new keys. */
+  /** Called when an operator may have revoked crawlers or requested new keys. */
   review(): Promise<void>;
   /** Called when the crawler can receive messages, such as a new key. */
   onWelcome(crawlerId: CrawlerId): void;
@@ -49,7 +49,7 @@ const duties = { all: "rotate-keys", welcomed: "rotate-welcomed-keys" } as const
 
 export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays: () => number }): KeyDuties {
   const { timekeeper, gateway } = ports;
-  /** Crawlers welcomed since the last review; a key sent in the session before is sent again. */
+  /** Crawlers welcomed since the last review. A key that was sent in the session before is sent again. */
   let arrived = new Set<CrawlerId>();
   const rotateWelcomed = async () => {
     const newcomers = [...arrived];
@@ -80,7 +80,7 @@ export function keyDuties(ports: KeyDutyPorts, config: { readonly signingKeyDays
   };
 }
 
-/** Ends the sessions of revoked crawlers; their leases become available at once. */
+/** Ends the sessions of revoked crawlers. Their leases become available at once. */
 async function endSessions(
   crawlerIds: readonly CrawlerId[],
   { identities, frontier, gateway, log, now }: KeyDutyPorts,
@@ -93,7 +93,7 @@ async function endSessions(
   }
 }
 
-/** Asks at every review until the crawler announces another key. */
+/** Asks on every review until the crawler announces another key. */
 async function renewSigningKeys(
   crawlerIds: readonly CrawlerId[],
   { signingKeys, gateway, log, now }: KeyDutyPorts,
@@ -110,8 +110,8 @@ async function renewSigningKeys(
   }
 }
 
-// Moves in a running coordinator: started when an operator asks, reviewed by a timer, and reported to crawlers that
-// return too late.
+// Moves in a running coordinator. They start when an operator asks, are reviewed by a timer, and are reported to crawlers
+// that return too late.
 
 interface MoveDutyPorts {
   readonly pool: Pool;
@@ -121,8 +121,8 @@ interface MoveDutyPorts {
   };
   readonly crawlers: Pick<CrawlerStore, "list">;
   /**
-   * Whether this coordinator leads the crawler's move: it is connected here, or it is connected nowhere and somebody
-   * has to report that.
+   * Whether this coordinator leads the crawler's move, because the crawler is connected here, or is connected nowhere and a
+   * coordinator has to report that.
    */
   readonly mayBegin: (crawlerId: CrawlerId) => boolean;
   readonly others: () => Promise<number>;
@@ -150,7 +150,7 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
   });
   return {
     start: async () => {
-      // Moves led by another coordinator continue; a move without a leader times out.
+      // Moves led by another coordinator continue. A move without a leader times out.
       if ((await ports.others()) === 0) await mover.start();
       timekeeper.every("review-moves", reviewMs, async () => await mover.review(), { onEach: true });
     },
@@ -167,20 +167,19 @@ export function moveDuties(ports: MoveDutyPorts): MoveDuties {
   };
 }
 
-// Sends new keys to connected crawlers when an operator asked or the key is old. The former key stays valid until the
-// crawler confirms (or shows) the new one, and for a grace period after that, so that a crash in between locks no
-// crawler out.
+// Sends new keys to connected crawlers when an operator asked or the key is old. The former key stays valid until the crawler
+// confirms (or uses) the new one, and for a grace period after that, so that a crash in between locks no crawler out.
 
 interface RotationPorts {
   readonly identities: Pick<IdentityStore, "dueRotations" | "issueKey">;
-  /** Returns false when the crawler is gone or too old to receive keys. */
+  /** Returns false if the crawler is gone or too old to receive keys. */
   readonly gateway: { send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean };
   readonly secrets: Secrets;
   readonly log: { info(fields: object, message: string): void };
   readonly now: () => Date;
 }
 
-/** A key serves 90 days, like public certificates; a sent one may take a minute to be stored. */
+/** A key is used for 90 days, like public certificates. The crawler has a minute to store a key that was sent. */
 const keyRule = { maxAgeDays: 90, resendMs: 60_000 } as const;
 
 /** Returns how many crawlers were sent a new key. */

@@ -9,7 +9,7 @@ import {
   nearlyBestMs,
 } from "./delegation.ts";
 
-/** SQL: the owner was nearly the best; not null once anybody answered. */
+/** SQL: the owner was nearly the best. Not null once any crawler answered. */
 const isNear = `coalesce(owner_rtt_ms - best_rtt_ms <= ${nearlyBestMs}, false)`;
 
 const counted = `count(*)::int as samples, count(*) filter (where ${isNear})::int as "nearlyBest"`;
@@ -18,7 +18,7 @@ export type AccuracyStore = ReturnType<typeof createAccuracyStore>;
 
 export function createAccuracyStore(pool: Pool) {
   return {
-    /** Drops the sample when one of its crawlers or its subnet has been removed meanwhile. */
+    /** Drops the sample if one of its crawlers or its subnet has been removed meanwhile. */
     add: async (sample: AccuracySample): Promise<void> => {
       await pool.query(
         `insert into accuracy_sample (subnet_id, target_address, target_host, method, owner_id, owner_rtt_ms, best_id,
@@ -30,7 +30,7 @@ export function createAccuracyStore(pool: Pool) {
         sampleColumns.map((name) => sample[name]),
       );
     },
-    /** Whether this address was part of a sample after then. */
+    /** Whether the address was part of a sample after `after`. */
     wasSampled: async (address: string, after: Date) => {
       const text = "select from accuracy_sample where target_address = $1 and sampled_at > $2 limit 1";
       return (await pool.query(text, [address, after])).rowCount !== 0;
@@ -43,7 +43,7 @@ export function createAccuracyStore(pool: Pool) {
       const text = `select ${counted} from accuracy_sample where sampled_at > $1 and best_id is not null`;
       return (await readRows<AccuracyCounts>(pool, text, [after]))[0]!;
     },
-    /** Latest first; `farOnly` selects samples whose owner was not nearly the best. */
+    /** Latest first. `farOnly` selects samples whose owner was not nearly the best. */
     list: async ({ after, most, farOnly }: SampleQuery) => {
       const rows = await toldRows<SampleRow>(pool, selectSamples, [after, most, farOnly]);
       return rows.map(

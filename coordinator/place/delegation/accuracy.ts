@@ -1,10 +1,10 @@
 /**
- * Estimates how near crawlers are to their subnets. From time to time every crawler measures a random delegated
- * subnet, by the rounds' method and at the pace of all probes. A sample only feeds the estimate (core/accuracy) and
- * changes no delegation; if the owner turns out far off, an ordinary round is requested.
+ * Estimates how near crawlers are to their subnets. From time to time every crawler measures a random delegated subnet, by
+ * the rounds' method and at the pace of all probes. A sample only feeds the estimate (core/accuracy) and changes no
+ * delegation. If the owner turns out to be far off, an ordinary round is requested.
  *
- * An address is sampled at most once a month, crawlers whose partners deny it are not asked, and targets that rounds
- * may not probe (special-purpose addresses, opted-out hosts) are excluded.
+ * An address is sampled at most once a month, crawlers whose partners deny it are not asked, and targets that rounds may not
+ * probe (special-purpose addresses, opted-out hosts) are excluded.
  */
 
 import type { RoundCause } from "#core/explanation";
@@ -56,10 +56,10 @@ const restDays = 30;
 /** Subnets tried per sample, since one may have no host to probe or a recent sample. */
 const tries = 5;
 
-// The share of sampled subnets whose crawler is within a few milliseconds of the nearest. Samples that nobody answered
-// are not counted; one that only the owner did not answer counts as far off.
+// The share of sampled subnets whose crawler is within a few milliseconds of the nearest. Samples without any answer are not
+// counted. A sample that only the owner did not answer counts as far off.
 
-/** Beyond this distance from the best a new round is worth its probes. */
+/** Distance from the best beyond which a new round is worth its probes. */
 const farOffMs = 4 * nearlyBestMs;
 
 /** All coordinators share one pace, which also survives a restart. */
@@ -72,7 +72,7 @@ export async function isSampleDue(
   return lastAt === null || now().getTime() - lastAt.getTime() >= hourMs / subnetsPerHour;
 }
 
-/** Takes one sample; returns null when nothing could be compared, or the owner could not measure well. */
+/** Takes one sample. Returns null if nothing could be compared, or if the owner could not measure well. */
 export async function sampleAccuracy(
   ports: SamplingPorts,
   settings: SamplingSettings,
@@ -86,7 +86,7 @@ export async function sampleAccuracy(
   return null;
 }
 
-/** Picks a subnet that its online owner measured; anycast ranges have no nearest crawler. */
+/** Picks a subnet that its online owner measured. Anycast ranges are left out, because they have no nearest crawler. */
 function pick({ state, fleet, anycast, random }: SamplingPorts): Delegation | null {
   const picked = state.delegationTable.at(Math.floor(random() * state.delegationTable.size));
   if (!picked?.measured || anycast?.has(picked.subnetId)) return null;
@@ -117,7 +117,7 @@ async function measure(
   const answers = await Promise.all(
     asked.map(async (crawlerId) => ({ crawlerId, outcome: await ports.fleet.probe(crawlerId, probe) })),
   );
-  // As in rounds, only one method is compared; the owner may have fallen back to another.
+  // As in rounds, only one method is compared. The owner may have fallen back to another.
   const own = answers.find(({ crawlerId }) => crawlerId === ownerId)?.outcome;
   if (own !== undefined && (saysNothing(own) || isLate(own))) return null;
   const method = own?.type === "measured" ? own.method : settings.probe.method;
@@ -171,7 +171,7 @@ export const accuracyDays = 30;
 export interface AccuracyEstimate extends AccuracyCounts {
   readonly withinMs: number;
   readonly days: number;
-  /** Null without samples. */
+  /** Null if there are no samples. */
   readonly share: number | null;
   /** Wilson score interval of the share, 95 % confidence. */
   readonly low: number;

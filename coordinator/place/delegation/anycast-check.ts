@@ -1,14 +1,13 @@
 /**
- * Decides when a probe round checks for anycast, whom it asks, and who gets an anycast range. A round of `nearest`
- * asks crawlers near each other, so an anycast range would only show one fast answer.
- *
- * - check: a fast answer decides the round and the range is suspect: other ranges of its holder are anycast, it is
- *   registered in another country than the fast crawler's, or its load is large. One crawler far from the fast one is
- *   asked. A holder found clear is not checked again for a while. For a range on a cloud's or CDN's list two far
- *   crawlers are asked, once per region of the list or per range without one.
- * - confirm: two answers contradict a single place. One of the crawlers may be at fault (something beside it answers
- *   for everybody), so one or two more are asked until a contradiction remains without any one of them: somebody far
- *   from both, or neighbours of the two. A list that names a range without a place is its publisher's confirmation.
+ * Decides when a probe round checks for anycast, whom it asks, and who gets an anycast range. A round of `nearest` asks
+ * crawlers near each other, so that an anycast range would only show one fast answer.
+ * - check: a fast answer decides the round and the range is suspect: other ranges of its holder are anycast, it is registered
+ *   in another country than the fast crawler's, or its load is large. One crawler far from the fast one is asked. A holder
+ *   found clear is not checked again for a while. For a range on a cloud's or CDN's list two far crawlers are asked, once per
+ *   region of the list or per range without one.
+ * - confirm: two answers contradict a single place. One of the crawlers may be at fault (a machine beside it answers for all
+ *   targets), so one or two more are asked until a contradiction remains without any one of them: a crawler far from both, or
+ *   neighbours of the two. If a list names a range without a place, its publisher has confirmed it.
  *
  * A round asks at most four extra crawlers, and most rounds none.
  */
@@ -35,7 +34,10 @@ import type { RoundStep } from "./policies/round.ts";
 import type { Decided, RoundQuestions } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/** A faster answer may come from a machine beside the crawler; only two contradicting ones prove anycast. */
+/**
+ * Maximum RTT of a fast answer. It may come from a machine beside the crawler, so only two contradicting answers prove
+ * anycast.
+ */
 const fastMs = 15;
 
 interface AnycastCrawler {
@@ -47,25 +49,25 @@ interface AnycastCrawler {
 export interface AnycastView {
   /** The candidates, or a sample of a large fleet. */
   readonly crawlers: ReadonlyMap<CrawlerId, AnycastCrawler>;
-  /** A crawler's load as a share of its limit; the smallest is preferred. */
+  /** A crawler's load as a share of its limit. The smallest is preferred. */
   readonly loadOf: (crawlerId: CrawlerId) => number;
   readonly fleet: KnownFleet;
   /** The round's measurements so far, all by one method. */
   readonly answers: readonly Omit<PlacedAnswer, "place">[];
-  /** Every crawler that the round asked, whatever came of it. */
+  /** Every crawler that the round asked, whatever the outcome. */
   readonly asked: ReadonlySet<CrawlerId>;
   readonly country: string | null;
-  /** Whether other ranges of its holder are anycast; false after a recent check, null when unknown. */
+  /** Whether other ranges of its holder are anycast. False after a recent check, null if unknown. */
   readonly holder: boolean | null;
-  /** True when its load is large enough to matter. */
+  /** True if its load is large enough to matter. */
   readonly isLarge: boolean;
-  /** A cloud's list entry and whether it was checked; null when on no list. */
+  /** A cloud's list entry and whether it was checked. Null if the range is on no list. */
   readonly listed: (ListedRange & { readonly isClear: boolean }) | null;
 }
 
 interface AnycastRange {
   readonly evidence: AnycastEvidence;
-  /** Another crawler whose answer contradicts; null when the publisher's word suffices. */
+  /** Another crawler whose answer contradicts. Null if the publisher's word suffices. */
   readonly confirmed: Answer | null;
   readonly listed: ListedRange | null;
   /** Fast answers, the crawler with the most room first. */
@@ -77,7 +79,7 @@ interface Answer {
   readonly rttMs: number;
 }
 
-/** The range that the answers prove, or null without a contradiction that holds when any one crawler is ignored. */
+/** The range that the answers prove. Null unless a contradiction remains when any one crawler is ignored. */
 export function provenAnycast(view: AnycastView): AnycastRange | null {
   const pairs = contradictions(placed(view), view.fleet);
   const [first] = pairs;
@@ -89,7 +91,7 @@ export function provenAnycast(view: AnycastView): AnycastRange | null {
   return { evidence: first, confirmed, listed, byLoad: fastByLoad(view) };
 }
 
-/** The crawler whose answer would rule out a single faulty crawler; null when nothing contradicts, or nobody can decide. */
+/** The crawler whose answer would rule out a single faulty crawler. Null if nothing contradicts, or no crawler can decide. */
 export function confirmingCrawler(view: AnycastView): CrawlerId | null {
   const pairs = contradictions(placed(view), view.fleet);
   const suspects = suspectsOf(pairs);
@@ -125,14 +127,14 @@ function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[])
   );
 }
 
-/** The crawler to ask whether the range decided by `fastest` is anycast; null when nothing suggests it. */
+/** The crawler to ask whether the range decided by `fastest` is anycast. Null if nothing suggests it. */
 export function checkingCrawler(view: AnycastView, fastest: Answer): CrawlerId | null {
   const own = crawlerOf(view, fastest.crawlerId);
   if (own === null || fastest.rttMs > fastMs || !isSuspect(view, own)) return null;
   const asked = [...view.asked].flatMap((crawlerId) => view.crawlers.get(crawlerId) ?? []);
   const far = asked.filter((other) => other !== own && roomBetween(view, other, [fastest]) >= fastMs);
   if (far.length >= farAsked(view)) return null;
-  // A range announced from many places most likely has one in the country where it is registered.
+  // A range announced from many places is most likely announced from the country where it is registered, too.
   const { country } = view;
   const choose = view.holder ? idlest : farthest;
   return (country === null ? null : choose(view, [fastest], country)) ?? choose(view, [fastest]);
@@ -159,7 +161,7 @@ function farthest(view: AnycastView, answers: readonly Answer[], country?: strin
   return found;
 }
 
-/** Like `farthest`, but the least loaded one. */
+/** Does what `farthest` does, but returns the least loaded crawler. */
 function idlest(view: AnycastView, answers: readonly Answer[], country?: string): CrawlerId | null {
   const isFar = (crawler: AnycastCrawler) =>
     mostRoomBetween(view, crawler, answers) >= fastMs && roomBetween(view, crawler, answers) >= fastMs;
@@ -182,8 +184,8 @@ interface Pair {
 }
 
 /**
- * Assumes that the target is beside one crawler of a pair, so that the third answers within its distance to that one.
- * Returns by how many ms this contradicts the pair's other answer at least; negative when it need not.
+ * Assumes that the target is beside one crawler of a pair, so that the third answers within its distance to that one. Returns
+ * the minimum, in ms, by which this contradicts the pair's other answer. Negative if it need not contradict.
  */
 function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): number {
   const against = crawlerOf(view, pair.against.crawlerId);
@@ -193,7 +195,7 @@ function mustMissMs(view: AnycastView, third: AnycastCrawler, pair: Pair): numbe
   return least.ms - pair.against.rttMs - (wayMs + pair.beside.rttMs);
 }
 
-/** The slowest answer of the third that still contradicts all of them; negative when it is not far from one. */
+/** The slowest answer of the third that still contradicts all of them. Negative if the third is not far from one of them. */
 function roomBetween(view: AnycastView, third: AnycastCrawler, answers: readonly Answer[]): number {
   const rooms = answers.map(({ crawlerId, rttMs }) => {
     const crawler = crawlerOf(view, crawlerId);
@@ -259,7 +261,7 @@ const mostConfirmations = 2;
 
 export interface NotAnycast {
   readonly place: string;
-  /** Number of crawlers asked that are far from the nearest. */
+  /** How many crawlers far from the nearest were asked. */
   readonly far: number;
 }
 
@@ -280,7 +282,7 @@ export class AnycastLook {
     return view.answers.length < 2 ? null : provenAnycast(view);
   }
 
-  /** Whom to ask next about anycast; null continues the round. Each question is asked once. */
+  /** Whom to ask next about anycast. Null continues the round. Each question is asked once. */
   next(questions: RoundQuestions, step: RoundStep): CrawlerId | null {
     const view = this.#view(questions);
     if (this.#confirmations < mostConfirmations && view.answers.length >= 2) {
@@ -288,7 +290,7 @@ export class AnycastLook {
       if (crawlerId !== null) this.#confirmations += 1;
       if (crawlerId !== null) return crawlerId;
     }
-    // The other policies serve for comparison and must not ask anybody else.
+    // The other policies serve for comparison and must not ask any other crawler.
     if (this.#checks >= farAsked(view) || this.#context.policy !== "nearest") return null;
     if (step.type !== "decided" || step.rttMs === null) return null;
     this.#checks += 1;
@@ -299,8 +301,8 @@ export class AnycastLook {
   }
 
   /**
-   * The round ends without finding anycast, so what was checked need not be checked soon. Returns the lasting result
-   * for a listed range.
+   * Notes that the round ends without finding anycast, so that what was checked need not be checked soon. Returns the lasting
+   * result for a listed range.
    */
   noteNothing(questions: RoundQuestions): NotAnycast | null {
     const { ranges, placement, nowMs } = this.#context;
@@ -375,7 +377,7 @@ interface KnownCrawlers {
   readonly byCountry: ReadonlyMap<string, readonly CrawlerId[]>;
 }
 
-/** Per country of a large fleet. */
+/** Maximum crawlers per country of a large fleet. */
 const mostOfCountry = 8;
 
 /** Cached because consecutive rounds have the same fleet. */
@@ -430,16 +432,15 @@ export function decidedByLoad({ evidence, confirmed, listed, byLoad }: AnycastRa
   };
 }
 
-// Finds delegated ranges that may be anycast although no round has shown it: a round stops at the first near answer,
-// and a lone crawler gets its subnets without one.
-//
+// Finds delegated ranges that may be anycast although no round has shown it: a round stops at the first near answer, and a
+// lone crawler gets its subnets without one.
 // - A cloud or CDN lists the range, and that place of the list has not been checked.
 // - The owner and the runner-up both measured it near, although they are far apart.
 //
-// Such a range gets a round that asks a crawler that could contradict (anycast-check.ts). Delegations are examined in
-// turn; none is a candidate again within a day.
+// Such a range gets a round that asks a crawler that could contradict (anycast-check.ts). Delegations are examined in turn,
+// and none is a candidate again within a day.
 
-/** Delegations examined per turn: with one turn a minute, a million take eight hours. */
+/** Delegations examined per run. With one run a minute, a million take eight hours. */
 const lookedAt = 2000;
 
 const roundsPerTurn = 10;
@@ -463,7 +464,7 @@ export class AnycastCandidates {
     const { state, ranges, online, nowMs } = this.#ports;
     const crawlers = someOf(online());
     const found: SubnetId[] = [];
-    /** One range per listed place. */
+    /** Listed places found in this run, since one range per place suffices. */
     const places = new Set<string>();
     for (let looked = 0; looked < Math.min(lookedAt, state.delegationTable.size); looked += 1) {
       if (found.length === roundsPerTurn) return found;

@@ -1,16 +1,15 @@
 /**
- * Anycast is one address announced from many places. Two crawlers that are far apart and both answered fast cannot
- * have reached the same machine, because its distances to them add up to at least the distance between them:
- *
+ * Anycast is one address announced from many places. Two crawlers that are far apart and both answered fast cannot have
+ * reached the same machine, because its distances to them add up to at least the distance between them:
  *     a ── y_a ── target ── y_b ── b        y_a + y_b ≥ RTT(a, b)
  *
- * If both crawlers' coordinates are known, light in glass gives the least RTT(a, b): 100 km per ms of round trip (two
- * thirds of c, as Cicalese et al., "A fistful of pings", INFOCOM 2015). Otherwise their own RTT is used with a wide
- * margin, since a direct route can be much longer than a detour. Two sources of false alarms are excluded:
- * - A pair's RTT measured in a bad moment counts no more than the shortest way over a third crawler (among 490
- *   measured hosts this removes nine of ten false alarms).
- * - The coordinates of a crawler that is not where its partner says, or is behind a box that answers for everybody,
- *   are ignored, because its RTTs are then shorter than light allows.
+ * If both crawlers' coordinates are known, light in glass gives the minimum RTT(a, b): 100 km per ms of round trip (two
+ * thirds of c, as Cicalese et al., "A fistful of pings", INFOCOM 2015). Otherwise their own RTT is used with a wide margin,
+ * since a direct route can be much longer than a detour. Two sources of false alarms are excluded:
+ * - A pair's RTT measured in a bad moment counts no more than the shortest way over a third crawler (among 490 measured hosts
+ *   this removes nine of ten false alarms).
+ * - The coordinates of a crawler that is not where its partner says, or is behind a box that answers for all targets, are
+ *   ignored, because its RTTs are then shorter than light allows.
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -40,16 +39,16 @@ export interface KnownFleet {
   readonly peerRtts: Pick<PeerMatrix, "rttMs">;
 }
 
-/** Crawlers considered in one round; they suffice to find far ones and detours. */
+/** Maximum crawlers considered in one round. They suffice to find far ones and detours. */
 const mostLookedAt = 256;
 
-/** All, or an evenly spaced sample of many. */
+/** Returns all, or an evenly spaced sample of many. */
 export function someOf<One>(all: readonly One[]): readonly One[] {
   const every = Math.ceil(all.length / mostLookedAt);
   return every <= 1 ? all : all.filter((_, index) => index % every === 0);
 }
 
-/** Two answers, and the least sum if one machine gave both. */
+/** Two answers, and the minimum of their sum if one machine gave both. */
 export type AnycastEvidence = Pick<ReasonOf<"anycast">, "near" | "far" | "leastSumMs" | "by">;
 
 /** Pairs of answers that no single machine can have given, strongest contradiction first. */
@@ -76,7 +75,7 @@ export function contradictions(answers: readonly PlacedAnswer[], fleet: KnownFle
   return found.sort((one, other) => other.missingMs - one.missingMs).map(({ evidence }) => evidence);
 }
 
-/** The least sum, in ms, of two crawlers' answers from one machine; null when nothing is known. */
+/** Minimum sum, in ms, of two crawlers' answers from one machine. Null if nothing is known. */
 export function leastSum(
   a: Omit<PlacedAnswer, "rttMs">,
   b: Omit<PlacedAnswer, "rttMs">,
@@ -100,7 +99,7 @@ export function mostSumMs(
 ): number {
   const peerRttMs = fleet.peerRtts.rttMs(a.crawlerId, b.crawlerId);
   if (peerRttMs === null) return leastByLight(a.place, b.place) ?? 0;
-  // Coordinates are believed where light is no slower than the crawlers' own RTT.
+  // Coordinates are believed if light is no slower than the crawlers' own RTT.
   return a.place && b.place ? peerRttMs : trustInPeerRtt * peerRttMs;
 }
 
@@ -121,7 +120,7 @@ function radians(degrees: number): number {
 /** km of distance covered in glass per ms of round trip. */
 const kmPerRoundTripMs = 100;
 
-/** Tolerance of a stated location: partners name a city, not a rack. */
+/** Tolerance of a stated location, since partners name a city and not a rack. */
 const placeSlackKm = 100;
 
 /**
@@ -158,7 +157,7 @@ interface HintPorts {
   readonly state: CoordinatorState;
   readonly ranges: AnycastRanges;
   readonly nowMs: () => number;
-  /** Requests a round of the subnet unless one is under way. */
+  /** Requests a round of the subnet unless one is in progress. */
   readonly request: (subnetId: SubnetId) => void;
 }
 
@@ -174,7 +173,7 @@ export function watchedFleet(fleet: Fleet, ports: HintPorts): Fleet {
   };
 }
 
-/** Only connects are compared, since RTTs between crawlers and most rounds are connects. */
+/** Compares connects only, since RTTs between crawlers and most rounds are connects. */
 function noteAnswer(crawlerId: CrawlerId, address: string, outcome: ProbeOutcome, ports: HintPorts): void {
   const { state, ranges, request } = ports;
   if (outcome.type !== "measured" || outcome.method !== "connect") return;
@@ -205,17 +204,17 @@ export const clearMs = 24 * 3_600_000;
 
 const mostClearHolders = 50_000;
 
-/** Beyond this, the oldest suspicions are forgotten. */
+/** Maximum suspicions. The oldest are forgotten. */
 const mostSuspects = 10_000;
 
 interface Suspect {
-  /** Null once it has been asked. */
+  /** Null once the witness has been asked. */
   readonly witness: CrawlerId | null;
   readonly untilMs: number;
 }
 
 export class AnycastRanges {
-  /** Null when the holder is unknown. */
+  /** The holder of each anycast range. Null if unknown. */
   readonly #ranges = new Map<SubnetId, PlaceKey | null>();
   readonly #holders = new Map<PlaceKey, number>();
   /** Until when each holder counts as clear. */
@@ -240,7 +239,7 @@ export class AnycastRanges {
     return this.#ranges.has(subnetId);
   }
 
-  /** Whether other ranges of the holder are anycast; false after a recent check, null when unknown. */
+  /** Whether other ranges of the holder are anycast. False after a recent check, null if unknown. */
   ofHolder(holderKey: PlaceKey | null, nowMs: number): boolean | null {
     if (holderKey === null) return null;
     if (this.#holders.has(holderKey)) return true;
@@ -252,14 +251,14 @@ export class AnycastRanges {
     return (this.#listedClear.get(place) ?? 0) > nowMs;
   }
 
-  /** Permanent by default: publishers name few places, and contradicting answers are followed up anyway. */
+  /** The default is permanent, since publishers name few places, and contradicting answers are followed up anyway. */
   noteListedClear(place: string, untilMs = Number.POSITIVE_INFINITY): void {
     this.#listedClear.set(place, untilMs);
   }
 
   /**
-   * Notes a probe outside a round that contradicts what is known. Returns false if the subnet was suspected recently,
-   * since its parts may measure apart with every probe.
+   * Notes a probe outside a round that contradicts what is known. Returns false if the subnet was suspected recently, since
+   * its parts may measure apart with every probe.
    */
   suspect(subnetId: SubnetId, witness: CrawlerId, nowMs: number): boolean {
     const before = this.#suspects.get(subnetId);
@@ -268,7 +267,7 @@ export class AnycastRanges {
     return true;
   }
 
-  /** Returns once the witness that the next round must ask. */
+  /** Returns, once only, the witness that the next round must ask. */
   takeWitness(subnetId: SubnetId): CrawlerId | null {
     const suspect = this.#suspects.get(subnetId);
     if (!suspect?.witness) return null;

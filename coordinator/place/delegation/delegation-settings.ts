@@ -71,8 +71,8 @@ const pace = z.strictObject({
 
 export const probeSettings = z.strictObject({
   /**
-   * A TCP connect measures the round trip alone and is comparable with RTTs between crawlers; HEAD adds the server's
-   * time (the paper, section 4.2, found HEAD and ping about equally good).
+   * A TCP connect measures the round trip alone and is comparable with RTTs between crawlers. HEAD adds the server's time
+   * (the paper, section 4.2, found HEAD and ping about equally good).
    */
   method: policy(probeMethod.default("connect"), {
     title: "Probe method",
@@ -131,7 +131,7 @@ export interface RoundSettings {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** A subnet that nobody could take is retried after this time. */
+/** Time after which a subnet that no crawler could take is retried. */
 const roundRetryMs = 30_000;
 
 export function queueSettings(config: RoundSettings): QueueSettings {

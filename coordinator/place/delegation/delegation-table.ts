@@ -1,11 +1,11 @@
 /**
- * Stores every delegation in columns: 29 bytes per subnet plus up to half as much room to grow, and some 30 for the
- * index by id; a map of records with a set per crawler takes 200. A delegation has a row; the rows of one crawler form
- * a ring in the order in which it got them.
+ * Stores every delegation in columns. A subnet takes 29 bytes, up to half as much room to grow, and some 30 for the index by
+ * id, while a map of records with a set per crawler takes 200. A delegation has a row. The rows of one crawler form a ring in
+ * the order in which it got them.
  *
- *   crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
- *               ▲                            │        RTTs are rounded as the database's `real` is
- *               └────────────────────────────┘
+ *     crawler 7 ─► row 0 ◄─► row 3 ◄─► row 4 ◄─┐        ids and crawlers are those of the database, 32 bits;
+ *                 ▲                            │        RTTs are rounded as the database's `real` is
+ *                 └────────────────────────────┘
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Delegation } from "./delegation.ts";
@@ -15,7 +15,7 @@ type WholeDelegation = Required<Delegation>;
 
 const firstRoom = 64;
 
-/** Stands for no crawler; ids count from 1. */
+/** Stands for no crawler. Ids count from 1. */
 const nobody = -1;
 
 const noRow = -1;
@@ -41,12 +41,12 @@ export class DelegationTable {
     return row === noRow ? null : (this.#columns.crawlerIds[row] as CrawlerId);
   }
 
-  /** The delegation in this row, counted from 0 in order of first delegation; null beyond the last. */
+  /** The delegation in this row. Rows are numbered from 0 in order of first delegation. Null beyond the last row. */
   at(row: number): WholeDelegation | null {
     return row >= 0 && row < this.#size ? this.#delegationAt(row) : null;
   }
 
-  /** The subnet's permanent row, or −1. Loops over millions use rows instead of records. */
+  /** The subnet's row, which never changes, or −1. Loops over millions use rows instead of records. */
   rowOf(subnetId: SubnetId): number {
     return this.#rows.get(subnetId) ?? noRow;
   }
@@ -59,12 +59,11 @@ export class DelegationTable {
     return this.#columns.crawlerIds[row] as CrawlerId;
   }
 
-  /** NaN when unknown. */
+  /** NaN if unknown. */
   rttMsAt(row: number): number {
     return this.#columns.rttsMs[row] as number;
   }
 
-  /** Replaces what was known of this subnet. */
   set(delegation: Delegation): void {
     const known = this.rowOf(delegation.subnetId);
     const row = known === noRow ? this.#newRow(delegation.subnetId) : known;
@@ -176,12 +175,12 @@ function columnsFor(rows: number) {
   return {
     subnetIds: new Int32Array(rows),
     crawlerIds: new Int32Array(rows),
-    /** NaN when unknown. */
+    /** NaN if unknown. */
     rttsMs: new Float32Array(rows),
     runnerUpIds: new Int32Array(rows),
     runnerUpRttsMs: new Float32Array(rows),
     flags: new Uint8Array(rows),
-    /** Rows of the same crawler. */
+    /** The next row of the same crawler. */
     next: new Int32Array(rows),
     previous: new Int32Array(rows),
   };
@@ -194,7 +193,7 @@ function grownColumns(columns: ReturnType<typeof columnsFor>): ReturnType<typeof
   return larger;
 }
 
-/** Null when unknown. */
+/** Null if unknown. */
 function rttAt(rttsMs: Float32Array, row: number): number | null {
   const rttMs = rttsMs[row] as number;
   return Number.isNaN(rttMs) ? null : rttMs;

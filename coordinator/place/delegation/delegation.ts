@@ -9,7 +9,7 @@ import type { HostToHold } from "../domain-sets/domain-set.ts";
 export interface Delegation {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
-  /** Whether it was measured to be near; false when nobody answered and for anycast, which shows nothing. */
+  /** Whether it was measured to be near. False if no crawler answered, and for anycast, where times show no distance. */
   readonly measured: boolean;
   readonly rttMs: number | null;
   readonly runnerUpId: CrawlerId | null;
@@ -27,13 +27,13 @@ export interface FinishedRound {
   readonly decidedAt: Date;
   readonly probes: readonly RoundProbe[];
   readonly method?: ProbeMethod;
-  /** Null when no crawler could take it, so that the subnet waits for another try. */
+  /** Null if no crawler could take it, so that the subnet waits for another try. */
   readonly crawlerId: CrawlerId | null;
   readonly measured: boolean;
   readonly rttMs: number | null;
   readonly runnerUpId: CrawlerId | null;
   readonly runnerUpRttMs: number | null;
-  /** A `{type, …}` value; core/delegation puts it into words. */
+  /** A `{type, …}` value. delegation/policies/reason puts it into words. */
   readonly reason: Readonly<Record<string, unknown>>;
   /** True for a range that answers from many places and was assigned by load. */
   readonly anycast?: boolean;
@@ -54,7 +54,7 @@ export interface DelegationMove {
   readonly to: CrawlerId;
   readonly cause: "overload" | "home" | "crawler-left" | "drained" | "joined" | "operator";
   readonly reason: string;
-  /** The new crawler's RTT; null when only predicted. */
+  /** The new crawler's RTT. Null if it is only predicted. */
   readonly rttMs: number | null;
 }
 
@@ -64,11 +64,11 @@ export interface WaitingSubnet {
   readonly url: string;
   readonly host: string;
   readonly address: string;
-  /** URLs that wait for their first fetch, counted up to a limit. */
+  /** Number of URLs that wait for their first fetch, counted up to a limit. */
   readonly dueUrls?: number;
   /**
-   * Some of its hosts, first those that some crawler's domain sets hold; only crawlers that hold one are candidates.
-   * Omitted when nobody has domain sets.
+   * Some of its hosts, starting with those that some crawler's domain sets hold. Only crawlers that hold one are candidates.
+   * Omitted if no crawler has domain sets.
    */
   readonly hosts?: readonly HostToHold[];
 }
@@ -76,7 +76,7 @@ export interface WaitingSubnet {
 export interface CrawlerLoad extends DayLimits {
   readonly crawlerId: CrawlerId;
   readonly subnets: number;
-  /** Of those, subnets that it has only to relieve another crawler. */
+  /** How many of those it holds only to relieve another crawler. */
   readonly displaced: number;
 }
 
@@ -97,7 +97,7 @@ export interface MeasuredRound {
 
 export interface UnmeasuredAsked {
   readonly limit: number;
-  /** Selects those due by then; null selects those for which nobody has been asked yet. */
+  /** Selects the subnets due by `dueBy`. Null selects those for which no crawler has been asked yet. */
   readonly dueBy: Date | null;
   readonly except: readonly SubnetId[];
   readonly recrawlDays: number;
@@ -105,18 +105,20 @@ export interface UnmeasuredAsked {
 
 export type UnmeasuredSubnet = Pick<SubnetLoad, "subnetId" | "pagesPerDay">;
 
-// Records of samples of how near crawlers are to their subnets (accuracy.ts).
 
-/** One subnet, measured by every crawler at about the same time and by one method. */
+/**
+ * A sample of how near a crawler is to its subnet: one subnet, measured by every crawler at about the same time by one method
+ * (accuracy.ts).
+ */
 export interface AccuracySample {
   readonly subnetId: SubnetId;
   readonly targetAddress: string;
   readonly targetHost: string;
   readonly method: ProbeMethod;
-  /** The owner and its measurement; the RTT is null without an answer. */
+  /** The owner and its measurement. The RTT is null if it did not answer. */
   readonly ownerId: CrawlerId;
   readonly ownerRttMs: number | null;
-  /** Null when nobody answered. */
+  /** Null if no crawler answered. */
   readonly bestId: CrawlerId | null;
   readonly bestRttMs: number | null;
   readonly asked: number;
@@ -134,12 +136,12 @@ export interface AccuracySampleEntry
   readonly sampledAt: string;
 }
 
-/** This close to the best counts as the best; the policies' evaluation uses the same limit. */
+/** An RTT this close to the best counts as the best. The evaluation of policies uses the same limit. */
 export const nearlyBestMs = 5;
 
 export interface AccuracyCounts {
-  /** Samples that anybody answered. */
+  /** Number of samples that at least one crawler answered. */
   readonly samples: number;
-  /** Of those, samples with an owner within `nearlyBestMs` of the best. */
+  /** How many of `samples` have an owner within `nearlyBestMs` of the best. */
   readonly nearlyBest: number;
 }

@@ -1,7 +1,7 @@
 /**
- * What crawlers may not or cannot fetch: the networks and domains denied in their hellos, targets they refused,
- * subnets without a host that their domain sets hold, and IPv6 where they do not speak it. Such a crawler is no
- * candidate for the subnet. Lists and refusals are held in memory only, since every hello repeats them.
+ * What crawlers may not or cannot fetch: the networks and domains denied in their hellos, targets they refused, subnets
+ * without a host that their domain sets hold, and IPv6 if they do not use it. Such a crawler is no candidate for the subnet.
+ * Lists and refusals are held in memory only, since every hello repeats them.
  */
 
 import { LRUCache } from "lru-cache";
@@ -30,13 +30,13 @@ interface DenyList {
 }
 
 export interface HeldHosts {
-  /** False when every crawler may have every host. */
+  /** False if every crawler may have every host. */
   readonly isPartitioned: () => boolean;
-  /** True when the crawler holds at least one of the hosts. */
+  /** True if the crawler holds at least one of the hosts. */
   readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
-/** The fleet, some of which may not speak IPv6, and the subnets that require it. */
+/** The fleet, some of which may not use IPv6, and the subnets that require it. */
 type KnownFleet = Pick<CoordinatorState, "crawlers" | "crawler"> & {
   readonly tree: Pick<SubnetTree, "isIpv6">;
 };
@@ -44,19 +44,19 @@ type KnownFleet = Pick<CoordinatorState, "crawlers" | "crawler"> & {
 export class DeniedTargets {
   readonly #held: HeldHosts | null;
   readonly #fleet: KnownFleet | null;
-  /** Caches whether all crawlers of the latest fleet speak IPv6. */
+  /** Caches whether all crawlers of the latest fleet use IPv6. */
   #looked: { readonly crawlers: KnownFleet["crawlers"]; readonly all: boolean } | null = null;
   readonly #lists = new Map<CrawlerId, DenyList>();
   /** Expiry of each refusal by `crawler/subnet`. */
   readonly #refusals = new LRUCache<string, number>(growingTo(mostRefusals));
 
-  /** Without a fleet, every crawler counts as speaking IPv6. */
+  /** If there is no fleet, every crawler counts as using IPv6. */
   constructor(held: HeldHosts | null = null, fleet: KnownFleet | null = null) {
     this.#held = held;
     this.#fleet = fleet;
   }
 
-  /** Replaces the list of the crawler's former hello; invalid networks are ignored. */
+  /** Replaces the list of the crawler's former hello. Ignores invalid networks. */
   setList(crawlerId: CrawlerId, denies: CrawlerHello["denies"]): void {
     const networks = (denies?.networks ?? []).map(parseRange).filter((range) => range !== null);
     const domains = new Set((denies?.domains ?? []).map((domain) => domain.toLowerCase()));
@@ -64,12 +64,12 @@ export class DeniedTargets {
     else this.#lists.set(crawlerId, { networks, domains });
   }
 
-  /** The crawler refused a probe or fetch in this subnet. */
+  /** Records that the crawler refused a probe or fetch in this subnet. */
   noteRefusal(crawlerId: CrawlerId, subnetId: SubnetId, nowMs: number): void {
     this.#refusals.set(`${crawlerId}/${subnetId}`, nowMs + refusalKeptMs);
   }
 
-  /** False when nobody has a list, a domain set or a recent refusal, and all speak IPv6. */
+  /** False if no crawler has a list, a domain set or a recent refusal, and all use IPv6. */
   get deniesAnything(): boolean {
     return this.#hasWishes || !this.#allSpeakIpv6();
   }
@@ -86,7 +86,7 @@ export class DeniedTargets {
     return this.#lists.size + this.#refusals.size > 0 || (this.#held?.isPartitioned() ?? false);
   }
 
-  /** False when any crawler may have the subnet, so that nothing needs to be read. */
+  /** False if any crawler may have the subnet, so that nothing needs to be read. */
   concerns(subnetId: SubnetId): boolean {
     return this.#hasWishes || (this.deniesAnything && this.#fleet!.tree.isIpv6(subnetId));
   }
@@ -113,20 +113,20 @@ export class DeniedTargets {
     return holdsDomain(list.domains, target.host) || holdsAddress(list.networks, target.address);
   }
 
-  /** Called for every candidate in every round, so the key is only built when there are refusals. */
+  /** Expiry of a refusal, or 0. Needed for every candidate in every round, so the key is only built if there are refusals. */
   #refusedUntilMs(crawlerId: CrawlerId, subnetId: SubnetId): number {
     return this.#refusals.size === 0 ? 0 : (this.#refusals.get(`${crawlerId}/${subnetId}`) ?? 0);
   }
 
-  /** True when this crawler's list denies the whole range. */
+  /** True if this crawler's list denies the whole range. */
   deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
     return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
   }
 }
 
 /**
- * A limited number of subnets, others each turn, whose crawlers cannot reach them while another online crawler can:
- * the crawler lost IPv6, or nobody had it when the subnet was assigned.
+ * A limited number of subnets, different ones on every run, whose crawlers cannot reach them while another online crawler
+ * can. Either the crawler lost IPv6, or no crawler had it when the subnet was assigned.
  */
 export function strandedSubnets(
   ports: {
@@ -147,7 +147,7 @@ export function strandedSubnets(
   return [...stranded.slice(from), ...stranded.slice(0, from)].slice(0, most);
 }
 
-/** A single host says nothing of its language. */
+/** A single host does not show its language. */
 function hostsOf({ host, hosts }: Pick<WaitingSubnet, "host" | "hosts">): readonly HostToHold[] {
   return hosts ?? [{ host, language: null }];
 }
@@ -159,16 +159,16 @@ function holdsAddress(networks: readonly IpRange[], text: string): boolean {
   return networks.some((network) => rangeHolds(network, plain));
 }
 
-/** The host itself or a parent domain is listed. */
+/** Whether the host itself or a parent domain is listed. */
 function holdsDomain(domains: ReadonlySet<string>, host: string): boolean {
   if (domains.size === 0) return false;
   const labels = host.toLowerCase().replace(/\.$/, "").split(".");
   return labels.some((_, first) => domains.has(labels.slice(first).join(".")));
 }
 
-// Explains which crawlers a round did not need to ask: RTTs nearly obey the triangle inequality, so a crawler far from
-// a fast one cannot be near the target (design section 5, step 3). A round records the bounds of the first crawlers it
-// ruled out; the others' follow from today's RTTs by the policy's own rule.
+// Explains which crawlers a round did not need to ask: RTTs nearly obey the triangle inequality, so a crawler far from a fast
+// one cannot be near the target (design section 5, step 3). A round records the bounds of the first crawlers that it ruled
+// out. The bounds of the others follow from today's RTTs by the policy's own rule.
 
 interface PeerDistance {
   readonly from: number;
@@ -176,7 +176,7 @@ interface PeerDistance {
   readonly rttMs: number;
 }
 
-/** Crawlers without a probe in this round, by lower bound; unknown bounds first. */
+/** Crawlers without a probe in this round, by minimum RTT. Those with an unknown minimum come first. */
 export function notAsked(
   round: RecordedRound,
   crawlers: readonly CrawlerName[],

@@ -10,7 +10,7 @@ export interface CandidateFleet {
   readonly indexOf: ReadonlyMap<CrawlerId, number>;
   readonly peerRtts: PeerMatrix;
   readonly peerSlots: Int32Array;
-  /** The candidate's position by slot; −1, or beyond the end, for other crawlers. */
+  /** The candidate's position by slot. −1, or beyond the end, for other crawlers. */
   readonly indexOfPeer: Int32Array;
 }
 

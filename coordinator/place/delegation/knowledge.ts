@@ -26,7 +26,7 @@ export interface CrawlerCount {
   readonly count: number;
 }
 
-/** Levels from the most to the least specific, in which `nearest` backs off (design section 5). */
+/** Levels from the most to the least specific, over which `nearest` backs off (design section 5). */
 export function backOffLevels(placement: Placement): Level[] {
   const levels: Level[] = [];
   if (placement.holderKey !== null) levels.push({ kind: "holder", key: placement.holderKey });
@@ -38,9 +38,9 @@ export function backOffLevels(placement: Placement): Level[] {
 }
 
 /**
- * The order in which `ipmicra` climbs (paper section 4.3), one list per step: the subnet, its parent, and so on up to
- * the root. Each step names a subnet's own crawler, then its children's, then its descendants'; later lists repeat
- * earlier crawlers.
+ * The order in which `ipmicra` climbs (paper section 4.3), one list per step: the subnet, its parent, and so on up to the
+ * root. Each step names a subnet's own crawler, then its children's, then its descendants'. Later lists repeat earlier
+ * crawlers.
  */
 export function climbLevels({ subnetKey, ancestorKeys, widerKeys = [] }: Placement): Level[][] {
   const steps = [subnetKey, ...ancestorKeys, ...widerKeys].map((key): Level[] => [
@@ -68,7 +68,7 @@ export class DelegationKnowledge {
   readonly #fleetIndices = new WeakMap<CandidateFleet, FleetIndices>();
   #root: RootCounts | null = null;
 
-  /** Records a delegation by a round or a move, or of the subnet in which the crawler is located. */
+  /** Records a delegation by a round or a move, or that of the subnet in which the crawler is located. */
   record(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slotOf(crawlerId);
     this.#eachKey(placement, (counts, key) => counts.raise(key, slot));
@@ -83,14 +83,14 @@ export class DelegationKnowledge {
     this.#countAtRoot(slot, -1);
   }
 
-  /** Owners with their counts at this level, first come first. */
+  /** Owners with their counts at this level, in order of first delegation. */
   owners(level: Level): CrawlerCount[] {
     const owners: CrawlerCount[] = [];
     this.eachOwner(level, (crawlerId, count) => owners.push({ crawlerId, count }));
     return owners;
   }
 
-  /** Like `owners`, without building a list. */
+  /** Visits what `owners` returns, without building a list. */
   eachOwner({ kind, key }: Level, visit: (crawlerId: CrawlerId, count: number) => void): void {
     this.#counts[kind].each(key, (slot, count) => visit(this.#crawlers[slot]!, count));
   }
@@ -128,7 +128,7 @@ export class DelegationKnowledge {
     change(root, rootLevel.key);
   }
 
-  /** Maps slots to candidates' positions, −1 for others. Cached per fleet; new slots are appended. */
+  /** Maps slots to candidates' positions, −1 for others. Cached per fleet. New slots are appended. */
   #indicesIn(fleet: CandidateFleet): Int32Array {
     const slots = this.#crawlers.length;
     let known = this.#fleetIndices.get(fleet);
@@ -202,14 +202,14 @@ type ChangeCount = (counts: OwnerCounts, key: PlaceKey) => void;
 
 const rootLevel: Level = { kind: "root", key: 0 };
 
-// Counts how many subnets each crawler owns under each key of one kind. A key with one owner, as nearly all have, is
-// one number in a table; only keys with several owners have a list:
+// Counts how many subnets each crawler owns under each key of one kind. A key with one owner, as nearly all have, is one
+// number in a table. Only keys with several owners have a list:
 //
-//   0                       nobody
-//   slot · 2^19 + count     one owner
-//   below 0                 less the number of a list
+//     0                       nobody
+//     slot · 2^19 + count     one owner
+//     below 0                 minus the number of a list
 
-/** 12 bits of slot above 19 bits of count stay below 2^31; larger values use a list. */
+/** 12 bits of slot above 19 bits of count stay below 2^31. Larger values use a list. */
 const countBits = 19;
 
 const mostPacked = 2 ** countBits - 1;
@@ -228,12 +228,12 @@ export class OwnerCounts {
     this.#change(key, slot, this.#raised);
   }
 
-  /** Subtracts one; ignores a slot without a count. */
+  /** Subtracts one. Ignores a slot without a count. */
   lower(key: PlaceKey, slot: number): void {
     this.#change(key, slot, this.#lowered);
   }
 
-  /** First come first. */
+  /** Visits the owners in order of first delegation. */
   each(key: PlaceKey, visit: (slot: number, count: number) => void): void {
     const cell = this.#get(key);
     if (cell > 0) visit(cell >>> countBits, cell & mostPacked);
@@ -304,13 +304,13 @@ export class OwnerCounts {
 
 const packed = (slot: number, count: number): number => slot * 2 ** countBits + count;
 
-/** Lists of slots with counts, first come first, for keys with several owners. */
+/** Lists of slots with counts, in order of first delegation, for keys with several owners. */
 export class OwnerLists {
   /** Slot, count, slot, count … of each list. List number 0 is unused. */
   readonly #lists: number[][] = [[]];
   readonly #left: number[] = [];
 
-  /** Creates a list with one owner; returns its number. */
+  /** Creates a list with one owner. Returns its number. */
   make(slot: number, count: number): number {
     const list = this.#left.pop() ?? this.#lists.length;
     this.#lists[list] = [slot, count];
@@ -324,7 +324,7 @@ export class OwnerLists {
     else pairs[at + 1]! += 1;
   }
 
-  /** Ignores missing slots; removes a slot whose count reaches 0. */
+  /** Ignores missing slots. Removes a slot whose count reaches 0. */
   lower(list: number, slot: number): void {
     const pairs = this.#lists[list]!;
     const at = indexOf(pairs, slot);
@@ -337,7 +337,7 @@ export class OwnerLists {
     return this.#lists[list]!;
   }
 
-  /** Frees the list; its number becomes invalid. */
+  /** Frees the list. Its number becomes invalid. */
   free(list: number): void {
     this.#lists[list] = [];
     this.#left.push(list);
@@ -355,7 +355,7 @@ function indexOf(pairs: readonly number[], slot: number): number {
 // Only candidates count: an absent crawler's subnets do not show which of the others is near.
 
 export interface Prior {
-  /** Per candidate; the sum is at most 1, and the remainder is belief that no key claimed. */
+  /** Probability per candidate. The sum is at most 1, and the remainder is belief that no key claimed. */
   readonly shares: Float64Array;
   /**
    * 1/(s+1) for s past delegations of the same holder (without a holder, of the next less specific subnet): 1 when
@@ -368,7 +368,7 @@ export interface Prior {
 
 /** A published place where candidates own other subnets. */
 interface KnownPlace extends PublishedPlace {
-  /** 0 to 1. */
+  /** From 0 to 1. */
   readonly trust: number;
   readonly subnets: number;
 }

@@ -1,10 +1,10 @@
 /**
- * What rounds and hosts show of delegations, for balancing (paper section 4.4) and for planning checks: the daily load
- * of subnets, their known distances, and how long decisions last.
+ * What rounds and hosts show of delegations, for balancing (paper section 4.4) and for planning checks: the daily load of
+ * subnets, their known distances, and how long decisions last.
  *
- * A subnet's pages per day are its hosts' unfetched URLs, wanted within a day, and the fetched ones, each once per
- * recrawl interval, limited per host by politeness. Its bytes are those pages times the host's mean page size, which
- * leans to the default while few pages are measured. Hosts with a finer delegation count for their own crawler.
+ * A subnet's pages per day are its hosts' unfetched URLs, wanted within a day, and the fetched ones, each once per recrawl
+ * interval, limited per host by politeness. Its bytes are those pages times the host's mean page size, which is close to the
+ * default while few pages are measured. Hosts with a finer delegation count for their own crawler.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -25,7 +25,7 @@ import { decidedByMeasuring, isFromHere } from "./round-store.ts";
 
 /** One page a second, the usual pace. */
 const mostPagesPerHost = 86_400;
-/** Weight of the default page size, in measured pages. */
+/** The default page size counts as this many measured pages. */
 const pagesOfUsualSize = 5;
 
 /** SQL: pages of one host per day at this recrawl interval. */
@@ -41,7 +41,7 @@ const perHost = `
     where state = 'resolved' and subnet_id is not null
   ) h`;
 
-/** One pass over all hosts; one row per crawler that has a subnet, a part or a host. */
+/** Reads all hosts in one pass. Returns one row per crawler that has a subnet, a part or a host. */
 export const crawlerLoads = async (pool: Pool, recrawlDays: number): Promise<CrawlerLoad[]> =>
   await readRows<CrawlerLoad>(
     pool,
@@ -111,7 +111,7 @@ interface ProbedRtt {
   readonly method: ProbeMethod;
 }
 
-/** From the latest answered round: each crawler's smallest RTT and its method. */
+/** Each crawler's smallest RTT and its method, from the latest answered round. */
 export const probedRtts = async (pool: Pool, subnetIds: readonly SubnetId[]): Promise<ProbedRtt[]> =>
   await readRows<ProbedRtt>(
     pool,
@@ -138,8 +138,8 @@ export const probedRtts = async (pool: Pool, subnetIds: readonly SubnetId[]): Pr
   );
 
 /**
- * Delegations decided by a round before a time, oldest first after a position, with their daily fetches. Leaves out
- * those assigned by load or inherited, which a new round would undo.
+ * Delegations decided by a round before a time, oldest first after a position, with their daily fetches. Leaves out those
+ * assigned by load or inherited, which a new round would undo.
  */
 export const decidedBefore = async (
   pool: Pool,
@@ -166,8 +166,8 @@ export const decidedBefore = async (
   );
 
 /**
- * The latest rounds that checked a decision, each with its predecessor. A crawler that is only a few ms nearer is no
- * move. If the former crawler no longer answers, the loss is unknown.
+ * The latest rounds that checked a decision, each with its predecessor. A crawler that is only a few ms nearer does not count
+ * as a move. If the former crawler no longer answers, the loss is unknown.
  */
 export async function checkOutcomes(
   pool: Pool,
@@ -212,7 +212,7 @@ export async function saveMoveRates(client: PoolClient, rates: MoveRates): Promi
   );
 }
 
-/** Counts for each kind of a subnet, from the least to the most specific; empty before anything is learned. */
+/** Counts for each kind of a subnet, from the least to the most specific. Empty before anything is learned. */
 export const moveCountsOf = async (
   pool: Pool,
   { holderId, country }: { readonly holderId: number | null; readonly country: string | null },

@@ -1,10 +1,10 @@
 /**
- * Tells crawlers which peers to measure. Each minute a tenth of the fleet takes its turn, so that each crawler has one
- * per refresh interval. A new crawler immediately gets what it needs first (landmarks, then neighbours; in a small
- * fleet everybody), and again each minute until it has answers.
+ * Tells crawlers which peers to measure. Each minute a tenth of the fleet is served, so that each crawler is served once per
+ * refresh interval. A new crawler immediately gets what it needs first (landmarks, then neighbours; in a small fleet every
+ * peer), and again each minute until it has answers.
  *
- * Beyond 500 crawlers, measurements per second are limited to what the coordinator can process, and each crawler to
- * its share per interval; the rest waits in line for the next seconds.
+ * In a fleet of more than 500 crawlers, measurements per second are limited to what the coordinator can process, and each
+ * crawler to its share per interval. The rest is queued for the next seconds.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";
@@ -30,10 +30,10 @@ const turnsPerRefresh = peerRefreshMs / peerTurnMs;
 
 const largeTurnMs = 2000;
 
-/** Measurements per second in a large fleet: those of 10,000 newcomers take ten minutes. */
+/** Maximum measurements per second in a large fleet. Those of 10,000 newcomers take ten minutes. */
 const largestPerSecond = 800;
 
-/** The same limit while more crawlers arrive than are admitted at once. */
+/** The same limit while more crawlers arrive than can be admitted at once. */
 const crowdedPerSecond = 100;
 
 /** The peer's host answers or refuses at this port; either yields an RTT. */
@@ -43,10 +43,10 @@ interface SendPeersPorts {
   readonly state: CoordinatorState;
   readonly gateway: {
     online(): readonly CrawlerId[];
-    /** Peers connected to this coordinator; all when omitted. */
+    /** Peers connected to this coordinator. All if omitted. */
     here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
-    /** True when more crawlers arrive than are admitted at once; never when omitted. */
+    /** True while more crawlers arrive than can be admitted at once. Never if omitted. */
     isCrowded?(): boolean;
   };
   readonly now: () => Date;
@@ -61,12 +61,12 @@ interface Share {
 
 export class PeerTurns {
   readonly #ports: SendPeersPorts;
-  /** Crawlers served in this minute, since arrivals advance the next turn and nobody gets two. */
+  /** Crawlers served in this minute, since arrivals advance the next run and no crawler is served twice. */
   readonly #served = new Set<CrawlerId>();
   #minute = -1;
   readonly #shares = new Map<CrawlerId, Share>();
   #largeAtMs = Number.NEGATIVE_INFINITY;
-  /** The line continues after this crawler. */
+  /** The queue continues after this crawler. */
   #last: CrawlerId | null = null;
   #isLarge = false;
 
@@ -78,7 +78,7 @@ export class PeerTurns {
     return this.#isLarge ? largeTurnMs : peerTurnMs;
   }
 
-  /** Sends what is due; returns how many measurements were requested. */
+  /** Sends what is due. Returns how many measurements were requested. */
   next(): number {
     const { gateway, now } = this.#ports;
     const nowMs = now().getTime();
@@ -87,7 +87,7 @@ export class PeerTurns {
     this.#begin(Math.floor(nowMs / peerTurnMs), nowMs);
     this.#isLarge = online.length > lookedAtWhole;
     if (!this.#isLarge) return this.#askAllDue(this.#turnOf(online, nowMs), here);
-    // Arrivals advance the next turn. The clock may also be set back.
+    // Arrivals advance the next run. The clock may also have been set back.
     if (Math.abs(nowMs - this.#largeAtMs) < largeTurnMs) return 0;
     this.#largeAtMs = nowMs;
     return this.#askSome(this.#turnOf(online, nowMs), here);
@@ -112,7 +112,7 @@ export class PeerTurns {
     return due.reduce((asked, one) => asked + this.#ask(one, peersFor(one, turn, { search })), 0);
   }
 
-  /** In a large fleet at most once a minute; a small one measures every arrival at once. */
+  /** In a large fleet at most once a minute. A small one measures every arrival at once. */
   #isDue(crawlerId: CrawlerId, turn: PeerTurn): boolean {
     const isNew = isNewcomer(crawlerId, turn);
     if (isNew && turn.landmarks.length === 0) return true;
@@ -190,8 +190,8 @@ export class PeerTurns {
 
 const addresses = new WeakMap<CrawlerRecord, string | null>();
 
-// Decides when a new fleet may run its first probe rounds. The first delegations steer all later ones, so rounds wait,
-// for a limited time, until the expected crawlers have measured each other.
+// Decides when a new fleet may run its first probe rounds. The first delegations affect all later ones, so rounds wait, for a
+// limited time, until the expected crawlers have measured each other.
 
 interface SettlingSettings {
   readonly expectedCrawlers: number;
@@ -224,8 +224,8 @@ export class FleetSettling {
   }
 }
 
-// RTTs between crawlers (D in section 5 of the design). Each crawler measures its peers' public addresses; the smaller
-// direction counts, since congestion only adds. Unmeasured pairs stay unknown and rule nobody out.
+// RTTs between crawlers (D in section 5 of the design). Each crawler measures its peers' public addresses. The smaller
+// direction counts, since congestion only adds. Unmeasured pairs stay unknown and rule no crawler out.
 
 type PeerReport = Extract<CrawlerMessage, { type: "crawler:peer-rtts" }>;
 

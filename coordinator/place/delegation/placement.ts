@@ -16,7 +16,7 @@ import { noId, type TreeColumns } from "../subnets/tree-columns.ts";
 
 export type PlaceKey = string | number;
 
-/** Labels are below this (`subnet.ts`). */
+/** Labels are less than this (`subnet.ts`). */
 const labelCount = 2 ** 12;
 
 export interface Placement {
@@ -24,21 +24,21 @@ export interface Placement {
   readonly holderKey: PlaceKey | null;
   /** Less specific subnets below the /8 level, nearest first. */
   readonly ancestorKeys: readonly PlaceKey[];
-  /** Less specific subnets at or above the /8 level, nearest first; only `ipmicra` climbs so far. */
+  /** Less specific subnets at or above the /8 level, nearest first. Only `ipmicra` climbs so far. */
   readonly widerKeys?: readonly PlaceKey[];
   readonly country: string | null;
   readonly slash8Key: PlaceKey;
   /** The published location of the range, one per source. */
   readonly published?: readonly PublishedPlace[];
-  /** The entry in a cloud's or CDN's list, whose ranges may be announced from many places. */
+  /** The entry in a cloud's or CDN's list. Its ranges may be announced from many places. */
   readonly listed?: ListedRange;
 }
 
 export interface ListedRange {
   readonly source: string;
-  /** "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13"; findings apply to all of it. */
+  /** "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". Findings apply to all of it. */
   readonly place: string;
-  /** The list names no place for it. */
+  /** True if the list names no place for the range. */
   readonly isEverywhere: boolean;
 }
 
@@ -99,7 +99,7 @@ function rangeOf({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number) {
 /** Indexed by label and cached, because every decision needs a placement. */
 const countries = Array.from({ length: labelCount }, (_, label) => countryOf(label));
 
-/** The /8 of the range's first address, 0 to 255; for IPv6 its /16, 256 and up. */
+/** The /8 of the range's first address, 0 to 255. For IPv6 its /16, 256 and up. */
 function slash8Of({ firsts, words }: RangeTable, place: number): number {
   const word = (firsts[words * place] as number) ^ topBit;
   return words === 1 ? word >>> 24 : 256 + (word >>> 16);
@@ -118,7 +118,7 @@ function aboveOf(
   return { ancestorKeys, widerKeys };
 }
 
-/** True for ranges about as wide as the /8 level or wider, judged by the first word; that level and the root represent them. */
+/** True for ranges about as wide as the /8 level or wider, judged by the first word. The /8 level and the root represent them. */
 function isWide({ firsts, lasts, words }: RangeTable, place: number): boolean {
   const width = (lasts[words * place] as number) - (firsts[words * place] as number);
   return width >= (words === 1 ? 2 ** 24 : 2 ** 16) - 1;

@@ -1,14 +1,13 @@
 /**
- * Collects the evidence for the present owner when a round checks its subnet. A challenger must beat the best evidence
- * by what a probe must be worth (λ):
- *
- * - The owner's probes in this round. One held back by its own pace or limits, or not reported, says nothing about the
+ * Collects the evidence for the present owner when a round checks its subnet. A challenger must beat the best evidence by
+ * what a probe must be worth (λ):
+ * - The owner's probes in this round. One held back by its own pace or limits, or not reported, shows nothing about the
  *   target.
- * - Its latest fetches: noise only adds, so the quickest bounds the RTT from above.
+ * - Its latest fetches: noise only adds, so the quickest is an upper bound of the RTT.
  * - Its earlier measurement, if this round has none and the fetches have not become slow since.
  *
- * A busy machine notices answers late and reports by how much (`lateMs`), so a challenger has to beat the earliest
- * possible time.
+ * A busy machine notices answers late and reports by how much (`lateMs`), so a challenger has to beat the earliest possible
+ * time.
  */
 import type { RoundCause } from "#core/explanation";
 import type { CrawlerId } from "#core/ids";
@@ -18,7 +17,7 @@ import { maxNamedCrawlers, type ReasonOf } from "./policies/reason.ts";
 import type { PolicyParameters, RoundStep } from "./policies/round.ts";
 import { type Decided, failureWords, kept, type RoundQuestions } from "./round-questions.ts";
 
-/** The quickest recent fetch; null when none has such a time. */
+/** The quickest recent fetch. Null if no fetch has such a time. */
 export interface FetchTimes {
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
@@ -30,10 +29,10 @@ const checks: readonly RoundCause[] = ["slow-fetches", "refresh", "sampled", "re
 
 export const isCheck = (cause: RoundCause): boolean => checks.includes(cause);
 
-/** An answer that may be later than this does not replace what was known. */
+/** Maximum delay. An answer that may be later than this does not replace what was known. */
 const sureWithinMs = 5;
 
-/** The machine was busy: the true time is between the reported one less the delay and the reported one. */
+/** True if the machine was busy: the true time is between the reported one minus the delay and the reported one. */
 export const isLate = (outcome: ProbeOutcome): boolean =>
   outcome.type === "measured" && (outcome.lateMs ?? 0) > sureWithinMs;
 
@@ -42,7 +41,10 @@ const leastOf = (outcome: ProbeOutcome): number =>
 
 const mostAskedAgain = 2;
 
-/** Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than the chosen one. */
+/**
+ * Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than the
+ * chosen one.
+ */
 export class SecondQuestions {
   readonly #marginMs: number;
   readonly #asked = new Set<CrawlerId>();
@@ -51,7 +53,7 @@ export class SecondQuestions {
     this.#marginMs = lambdaMs;
   }
 
-  /** Returns false when there is nobody to ask. */
+  /** Returns false if there is no crawler to ask. */
   async ask(questions: RoundQuestions, step: RoundStep): Promise<boolean> {
     if (step.type !== "decided" || this.#asked.size >= mostAskedAgain) return false;
     const toBeatMs = (step.measured ? (step.rttMs ?? 0) : Number.POSITIVE_INFINITY) - this.#marginMs;
@@ -65,7 +67,7 @@ export class SecondQuestions {
   }
 }
 
-/** The least RTTs of crawlers, except the chosen one, whose answers are unsure. */
+/** Minimum RTTs of crawlers, except the chosen one, whose answers are uncertain. */
 function unsureOf({ probes, method }: RoundQuestions, chosen: CrawlerId) {
   return probes.flatMap(({ crawlerId, outcome, how }) => {
     if (how === "get" || outcome.method !== method || crawlerId === chosen) return [];
@@ -91,7 +93,7 @@ export class PresentOwner {
     this.#context = context;
   }
 
-  /** Asks the owner before the subnet goes to another. Returns false when it has nothing to add. */
+  /** Asks the owner before the subnet goes to another crawler. Returns false if the owner has nothing to add. */
   async hear(questions: RoundQuestions, step: RoundStep): Promise<boolean> {
     const { crawlerId, fetchTimes } = this.#context;
     if (!takesAway(step, crawlerId)) return false;
@@ -108,7 +110,7 @@ export class PresentOwner {
     return true;
   }
 
-  /** The round's outcome; `teaches` says whether later rounds may learn from its answers. */
+  /** The round's outcome. `teaches` says whether later rounds may learn from its answers. */
   judged(
     questions: RoundQuestions,
     decision: Decided,
@@ -144,7 +146,10 @@ export class PresentOwner {
     return { ending: { crawlerId, ...asBefore, ...runnerUp, reason }, teaches: false };
   }
 
-  /** What is known of the owner's distance: its quickest measurement of this round, and what a challenger has to beat. */
+  /**
+   * What is known of the owner's distance: its quickest measurement of this round, and the time that a challenger has to
+   * beat.
+   */
   #answer(questions: RoundQuestions) {
     const { crawlerId, cause, before } = this.#context;
     const { probes, method } = questions;
@@ -164,7 +169,7 @@ export class PresentOwner {
     if (isHeldBack && cause !== "slow-fetches" && beforeMs !== null)
       heard.push({ rttMs: beforeMs, leastMs: beforeMs, by: "before" });
     const { leastMs = null, by = "probe" } = heard.toSorted((a, b) => a.leastMs - b.leastMs)[0] ?? {};
-    // Sure: a probe of this round measured it without delay.
+    // `isSure` means that a probe of this round measured it without delay.
     return { rttMs, leastMs, by, isSure: heard.some((one) => one.by === "probe"), isHeldBack };
   }
 }
@@ -175,14 +180,14 @@ interface Heard {
   readonly by: ReasonOf<"kept">["by"];
 }
 
-/** True when another crawler wins or nobody answered. A sole crawler is not asked, since nothing can be compared. */
+/** True if another crawler wins or no crawler answered. A sole crawler is not asked, since nothing can be compared. */
 function takesAway(step: RoundStep, owner: CrawlerId): boolean {
   if (step.type !== "decided" || (step.crawlerId === owner && step.reason.type === "only-candidate"))
     return false;
   return !step.measured || (step.crawlerId !== owner && step.rttMs !== null);
 }
 
-/** A first byte is never sooner than an answer to HEAD, and both and a connect are never sooner than an echo. */
+/** A first byte is never sooner than an answer to HEAD, and neither it nor a connect is ever sooner than an echo. */
 function boundBy(times: FetchTimes | null, method: ProbeMethod): ProbeOutcome | null {
   if (times === null) return null;
   const { connectMs, firstByteMs, fetches } = times;

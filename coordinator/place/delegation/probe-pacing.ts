@@ -1,13 +1,12 @@
 /**
- * Paces probes: concurrency and starts per second are limited per crawler, target, target network (/24 or /48) and in
- * total. Thousands may wait.
+ * Paces probes: concurrency and starts per second are limited per crawler, target, target network (/24 or /48) and in total.
+ * Thousands may wait.
  *
- *   a probe waits in its network's line ──► the head of each line, the oldest first ──► out, when its
- *   crawler, its target, its network and the whole have room ──► done
+ *     a probe waits in its network's line ──► the head of each line, the oldest first ──► out, when its
+ *     crawler, its target, its network and the total have room ──► done
  *
- * Nobody starves: lines are first in, first out, and only a line's head uses the network's capacity. The oldest head
- * is served first, and a younger one with the same crawler needs nothing the older lacks except that crawler's next
- * free place.
+ * No probe starves: lines are first in, first out, and only a line's head uses the network's capacity. The oldest head is
+ * served first, and a younger one with the same crawler needs nothing the older lacks except that crawler's next free slot.
  *
  * A second is any second: no window of 1000 ms holds more than the stated number of starts.
  */
@@ -18,12 +17,12 @@ import type { ProbeOutcome } from "#protocol/messages";
 import { type Fleet, unreported } from "../crawlers/crawler.ts";
 
 export interface ProbeBudgetSettings {
-  /** Concurrent probes, and starts in any second, per crawler. */
+  /** Maximum concurrent probes, and starts in any second, per crawler. */
   readonly perCrawlerAtOnce: number;
   readonly perCrawlerPerSecond: number;
-  /** Starts in any second towards one address, over all crawlers. */
+  /** Maximum starts in any second towards one address, over all crawlers. */
   readonly perTargetPerSecond: number;
-  /** Starts in any second towards one /24 (IPv4) or /48 (IPv6). */
+  /** Maximum starts in any second towards one /24 (IPv4) or /48 (IPv6). */
   readonly perNetworkPerSecond: number;
   readonly atOnce: number;
   readonly perSecond: number;
@@ -162,7 +161,7 @@ export class ProbeBudget {
     return { started, soonestMs };
   }
 
-  /** 0 when the line's head may start; Infinity until a probe under way ends. */
+  /** 0 if the line's head may start now. Infinity until a running probe ends. */
   #waitMs(line: Line, nowMs: number): number {
     const { crawlerId, address } = line.waiting[0]!;
     const use = this.#useOf(crawlerId);
@@ -218,7 +217,7 @@ export class ProbeBudget {
     return use;
   }
 
-  /** Lines that nobody waits in and whose last second is over. */
+  /** Removes lines in which no probe waits and whose last second is over. */
   #forgetIdle(nowMs: number): void {
     for (const [key, line] of this.#lines) {
       if (line.waiting.length === 0 && line.starts.isIdle(nowMs)) this.#lines.delete(key);
@@ -226,7 +225,7 @@ export class ProbeBudget {
   }
 }
 
-/** Beyond this number per network, targets not probed in the last second are forgotten. */
+/** Maximum targets per network. Beyond it, those not probed in the last second are forgotten. */
 const targetsKept = 64;
 
 function forgetIdleTargets(line: Line, nowMs: number): void {
@@ -242,9 +241,9 @@ function networkOf(text: string): string {
 const keyOf = (address: IpAddress) =>
   address.family === 4 ? `4-${address.value >>> 8}` : `6-${address.value >> 80n}`;
 
-// The fleet as used for probes: each probe waits for the budget. A target is probed at its URL's port. Crawlers probe
-// few ports besides the web's, so when that fails, the scheme's usual port is tried: the path is the same, and a
-// refusal is an answer.
+// The fleet as used for probes: each probe waits for the budget. A target is probed at its URL's port. Crawlers probe few
+// ports besides the web's, so if that fails, the scheme's usual port is tried: the path is the same, and a refusal is an
+// answer.
 
 type Target = Parameters<Fleet["probe"]>[1];
 

@@ -33,17 +33,17 @@ import type { DelegationStore } from "./store.ts";
 
 export interface RoundPorts extends AskingPorts {
   readonly delegations: Pick<DelegationStore, "saveRound" | "delegateProvisionally">;
-  /** Crawlers that must not take this subnet now (full, draining, turned slow …). */
+  /** Crawlers that must not take this subnet now, because they are full, draining or have become slow. */
   readonly excluded: (subnet: WaitingSubnet) => ReadonlySet<CrawlerId>;
-  /** Nothing counts as anycast when omitted. */
+  /** If omitted, no range counts as anycast. */
   readonly anycast?: AnycastRanges;
-  /** No round begins with a fetch when omitted. */
+  /** If omitted, no round begins with a fetch. */
   readonly firstFetches?: FirstFetches;
-  /** Recent fetch times of a subnet's crawler; they do not count when omitted. */
+  /** Recent fetch times of a subnet's crawler. If omitted, they do not count. */
   readonly fetchTimes?: (asked: OwnFetches) => Promise<FetchTimes | null>;
 }
 
-/** Whose fetches, and where; after an alarm, the slow ones. */
+/** Which crawler's fetches are asked for, and where. After an alarm, only the slow ones. */
 export interface OwnFetches {
   readonly subnetId: SubnetId;
   readonly crawlerId: CrawlerId;
@@ -51,7 +51,10 @@ export interface OwnFetches {
   readonly cause: RoundCause;
 }
 
-/** Runs and stores the round; returns null when the subnet is gone or may not be probed, its crawler is briefly away, or we stop. */
+/**
+ * Runs and stores the round. Returns null if the subnet is gone or may not be probed, its crawler is briefly away, or the
+ * coordinator is stopping.
+ */
 export async function delegateSubnet(
   subnet: WaitingSubnet,
   cause: RoundCause,
@@ -92,7 +95,7 @@ export async function delegateSubnet(
   return finished;
 }
 
-/** True when there was still nobody to compare with, so that nothing is stored. */
+/** True if there was still no crawler to compare with, so that nothing is stored. */
 function isKnown({ subnetId, crawlerId, measured, probes }: FinishedRound, state: CoordinatorState): boolean {
   const present = state.delegationOf(subnetId);
   return !measured && probes.length === 0 && present?.measured === false && present.crawlerId === crawlerId;
@@ -116,7 +119,7 @@ interface LiveRound {
   readonly before: Delegation | null;
 }
 
-/** Waits for a crawler that lost its connection until it counts as gone, which other jobs handle. */
+/** True if the owner has lost its connection but does not count as gone yet. Once it does, other jobs replace it. */
 function isOwnerAway({ before, cause, ports }: LiveRound): boolean {
   if (before === null || !isCheck(cause) || cause === "operator") return false;
   return !ports.fleet.online().includes(before.crawlerId) && mayKeep(before.crawlerId, ports);
@@ -128,7 +131,7 @@ interface Ending {
   readonly notAnycast: NotAnycast | null;
 }
 
-/** Asks until the round ends; returns null when we stop before. */
+/** Asks until the round ends. Returns null if the coordinator stops before. */
 async function endingOf(round: LiveRound, questions: RoundQuestions): Promise<Ending | null> {
   const { subnet, ports } = round;
   const look = lookFor(round, questions);
@@ -164,7 +167,7 @@ function keptOrNot({ subnet, ports }: LiveRound, { fleet }: RoundQuestions, deci
   return isCandidate ? kept(present, decision) : decision;
 }
 
-/** True when the subnet needs IPv6 and no online crawler speaks it. */
+/** True if the subnet needs IPv6 and no online crawler uses it. */
 export function isUnspoken(
   { address }: Pick<WaitingSubnet, "address">,
   { fleet, denied }: RoundPorts,
@@ -188,7 +191,7 @@ function presentOwner(round: LiveRound, { fleet }: RoundQuestions): PresentOwner
   });
 }
 
-/** Whether the crawler may keep the subnets that it has, even where its day's budget is used up and it gets no new ones. */
+/** Whether the crawler may keep the subnets that it has, even if its day's budget is used up and it gets no new ones. */
 function mayKeep(crawlerId: CrawlerId, { state }: RoundPorts): boolean {
   const crawler = state.crawler(crawlerId);
   return (
@@ -211,8 +214,8 @@ async function takeFetched({ subnet, cause, ports }: LiveRound, questions: Round
 }
 
 /**
- * A fetch is one try by a busy crawler, while a probe is the smallest of several. So a crawler with few fetches is
- * also probed before it loses the subnet.
+ * A fetch is one try by a busy crawler, while a probe is the smallest of several. So a crawler with few fetches is also
+ * probed before it loses the subnet.
  */
 function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number): CrawlerId | null {
   const first = questions.probes.find(({ how }) => how === "get");
@@ -223,7 +226,7 @@ function doubtedFetch(questions: RoundQuestions, step: RoundStep, tries: number)
   return isProbed ? null : fetched;
 }
 
-/** Assigns the subnet provisionally to the crawler, which starts crawling; without a fetch time, it is probed. */
+/** Assigns the subnet provisionally to the crawler, which starts crawling. If its fetch has no time, it is probed. */
 async function fetchFirst(
   { subnet: { subnetId }, ports }: LiveRound,
   questions: RoundQuestions,
@@ -260,7 +263,7 @@ function hasMuch({ subnet, ports }: LiveRound): boolean {
   return getFirstFromUrls > 0 && (subnet.dueUrls ?? 0) >= getFirstFromUrls;
 }
 
-/** get-first is for new subnets with much to fetch, when the crawl's connects are comparable with probes. */
+/** get-first is for new subnets with much to fetch, if the crawl's connects are comparable with probes. */
 function parametersOf(round: LiveRound): PolicyParameters {
   const { subnet, cause, ports } = round;
   const { parameters, probe } = ports.settings;
@@ -269,7 +272,7 @@ function parametersOf(round: LiveRound): PolicyParameters {
   return { ...parameters, getFirst: isPossible && isNew && (hasMuch(round) || parameters.getFirst) };
 }
 
-/** Up to this size every candidate's partner is checked; in a larger fleet only those that `nearest` would ask. */
+/** Up to this size every candidate's partner is checked. In a larger fleet only those that `nearest` would ask are checked. */
 const largestCheckedFleet = 1000;
 
 /** The owner of a checked subnet may keep it although it gets no new ones. */
@@ -300,7 +303,7 @@ function possibleMethod(
   return (["connect", "head", "icmp"] as const).find(isUsable) ?? wanted;
 }
 
-/** Ignores refusals of the method, which the crawler announced before. */
+/** Ignores refusals of the method, which the crawler has announced before. */
 function noteDenial(
   crawlerId: CrawlerId,
   method: ProbeMethod,
@@ -314,14 +317,14 @@ function noteDenial(
   ports.denied?.noteRefusal(crawlerId, subnet.subnetId, ports.now().getTime());
 }
 
-// get-first (design section 5): a subnet with much to fetch is crawled at once by the likeliest crawler, and the
-// connect time of its first fetch is the round's first observation, for free. Rounds wait here for that fetch; if it
-// fails, has no time or does not arrive in time, the answer is null and the crawler is probed.
+// get-first (design section 5): a subnet with much to fetch is crawled at once by the likeliest crawler, and the connect time
+// of its first fetch is the round's first observation, for free. Rounds wait here for that fetch. If it fails, has no time or
+// does not arrive in time, the answer is null and the crawler is probed.
 
 interface FirstFetchPorts {
   readonly clock: AlarmClock;
   readonly subnetOf: (address: string) => SubnetId | null;
-  /** False when the crawler's results go to another coordinator; there is none when omitted. */
+  /** False if the crawler's results go to another coordinator. If omitted, there is no other coordinator. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Keeps probe rounds going: one per subnet, however many URLs wait in it; a holder's first ones in sequence, so that
- * later ones learn from earlier ones; hundreds at once in total, while thousands wait in the database. What nobody
- * could take rests for a while.
+ * Keeps probe rounds going. Each subnet has one, however many URLs wait in it. A holder's first rounds run in sequence, so
+ * that later ones learn from earlier ones. In total, hundreds run at once while thousands wait in the database. Subnets that
+ * no crawler could take are left alone for a while.
  *
- *   requested (turned slow, orphaned …) ─┐
- *                                        ├─► round ─► decided
- *   waiting in the database ─► backlog ──┘        └─► nobody, failed ─► rests ─► waits again
- *                                                        (nobody speaks IPv6 ─► waits until somebody does)
+ *     requested (turned slow, orphaned …) ─┐
+ *                                          ├─► round ─► decided
+ *     waiting in the database ─► backlog ──┘        └─► nobody, failed ─► rests ─► waits again
+ *                                                          (nobody uses IPv6 ─► waits until somebody does)
  *
- * The backlog is read ahead, so that each finished round makes room for the next at once.
+ * The backlog is read ahead, so that the next round starts as soon as one finishes.
  */
 
 import type { RoundCause } from "#core/explanation";
@@ -35,15 +35,15 @@ export interface QueuePorts extends RoundPorts {
   >;
   readonly log: Log;
   readonly onDecided: (round: FinishedRound) => void;
-  /** False when another coordinator of this database runs the rounds; there is none when omitted. */
+  /** False if another coordinator of this database runs the rounds. If omitted, there is no other coordinator. */
   readonly mayRun?: () => boolean;
 }
 
 export interface QueueSettings {
   readonly round: RoundSettings;
-  /** A fleet that knows little runs fewer: `fewRounds`, or a quarter of the known subnets. */
+  /** Maximum concurrent rounds. A fleet that knows little runs fewer: `fewRounds`, or a quarter of the known subnets. */
   readonly concurrentRounds: number;
-  /** Minimum wait after a failed round; it grows with each failure. */
+  /** Minimum wait after a failed round. It grows with each failure. */
   readonly retryMs: number;
 }
 
@@ -63,7 +63,7 @@ export class DelegationQueue {
   readonly #settings: QueueSettings;
   readonly #running = new Map<SubnetId, Promise<void>>();
   readonly #resting: RestingSubnets;
-  /** Subnets, with an address each, that wait for a crawler that speaks IPv6. */
+  /** Subnets, with an address each, that wait for a crawler that uses IPv6. */
   readonly #unspoken = new Map<SubnetId, WaitingSubnet>();
   readonly #requested = new Map<SubnetId, RoundCause>();
   readonly #turns = new HolderTurns();
@@ -82,8 +82,8 @@ export class DelegationQueue {
   }
 
   /**
-   * Requests a new round for delegated subnets (turned slow, crawler left …). Anycast ranges are skipped for slowness,
-   * since their latency says nothing.
+   * Requests a new round for delegated subnets (turned slow, crawler left …). Skips anycast ranges if the cause is slowness,
+   * since their latency shows no distance.
    */
   request(subnetIds: readonly SubnetId[], cause: RoundCause): void {
     const busy = new Set(this.#busy());
@@ -99,8 +99,8 @@ export class DelegationQueue {
   }
 
   /**
-   * Starts rounds in the free places; returns how many. Calls are serialised, because a concurrent one could hold rows
-   * read before another call's round started and ended.
+   * Starts rounds in the free slots. Returns how many. Calls are serialised, because a concurrent one could hold rows read
+   * before another call's round started and ended.
    */
   fill(): Promise<number> {
     const filled = this.#filling.then(() => this.#fill());
@@ -112,7 +112,7 @@ export class DelegationQueue {
     while (this.#running.size > 0) await Promise.all(this.#running.values());
   }
 
-  /** Starts nothing more and abandons running rounds at their next step; resolves when all have ended. */
+  /** Starts nothing more and abandons running rounds at their next step. Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#backlog = [];
@@ -136,7 +136,7 @@ export class DelegationQueue {
     return requested.length + early + this.#startFromBacklog();
   }
 
-  /** Rounds that wait for a fetch do not count. */
+  /** Number of rounds that may start. Rounds that wait for a fetch do not count. */
   #freePlaces(): number {
     if (this.#isStopping()) return 0;
     const { concurrentRounds } = this.#settings;
@@ -154,7 +154,7 @@ export class DelegationQueue {
     return targets.map((target) => ({ target, cause: causes.get(target.subnetId) ?? "operator" }));
   }
 
-  /** Starts what may start now; the rest stays in the backlog. */
+  /** Starts what may start now. The rest stays in the backlog. */
   #startFromBacklog(): number {
     let free = this.#freePlaces();
     let started = 0;
@@ -175,7 +175,7 @@ export class DelegationQueue {
     return !this.#isDone(task) && this.#turns.mayStart(holderKey, this.#knownOf(holderKey));
   }
 
-  /** True when it runs or was decided since it was read. */
+  /** True if it is running or was decided since it was read. */
   #isDone({ target: { subnetId } }: Task): boolean {
     return this.#running.has(subnetId) || this.#ports.state.ownerOf(subnetId) !== null;
   }
@@ -235,7 +235,7 @@ export class DelegationQueue {
 // saves more probes than concurrency saves time. A known holder gets more, so that thousands of subnets are not
 // decided one by one.
 
-/** Known subnets of the holder per additional concurrent round. */
+/** How many known subnets of the holder allow one more concurrent round. */
 const knownForOneMore = 8;
 
 export class HolderTurns {
@@ -259,9 +259,9 @@ export class HolderTurns {
   }
 }
 
-// Subnets that nobody could take or whose round failed rest, longer every time.
+// Subnets that no crawler could take or whose round failed are left alone, longer every time.
 
-/** The rest grows up to this multiple of the first. */
+/** Maximum pause as a multiple of the first. */
 const mostTimesLonger = 32;
 
 interface Rest {
@@ -287,7 +287,7 @@ export class RestingSubnets {
     this.#rests.delete(subnetId);
   }
 
-  /** Subnets that rest now. One awake for longer than the longest rest starts over. */
+  /** Subnets that are left alone now. One that has been awake for longer than the maximum pause starts over. */
   asleep(nowMs: number): SubnetId[] {
     const asleep: SubnetId[] = [];
     for (const [subnetId, { untilMs }] of this.#rests) {
@@ -303,7 +303,7 @@ export class RestingSubnets {
 export interface DelegationJobPorts {
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
   readonly state: CoordinatorState;
-  /** `online` is the whole fleet; `here` are the crawlers connected to this coordinator, which alone can send to them. */
+  /** `online` is the whole fleet. `here` are the crawlers connected to this coordinator, the only ones to which it can send. */
   readonly gateway: Fleet & {
     here?(): readonly CrawlerId[];
     send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean;
@@ -312,11 +312,11 @@ export interface DelegationJobPorts {
   readonly settling: FleetSettling;
   readonly recalibration: RecalibrationQueue;
   readonly delegations: DelegationStore;
-  /** Mean days between fetches of a page; the fixed interval when omitted. */
+  /** Mean days between fetches of a page. The fixed interval if omitted. */
   readonly recrawlDays?: () => number;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
-  /** Nothing counts as anycast when omitted. */
+  /** If omitted, no range counts as anycast. */
   readonly anycast?: AnycastRanges;
   readonly log: Log;
   readonly now: () => Date;

@@ -1,6 +1,6 @@
 /**
- * Draws the deciding round: a bar per probe on one ms scale, the chosen and the runner-up named, and for crawlers not
- * asked the range that the triangle inequality left them.
+ * Draws the deciding round: a bar per probe on one ms scale, the chosen crawler and the runner-up by name, and for crawlers
+ * not asked the range that the triangle inequality left them.
  */
 
 import { msText } from "#core/format";
@@ -28,7 +28,7 @@ ${shown.map((one) => notAskedRow(one, scaleMs))}
 <p class="legend small">${legend.map(([key, words]) => html`<span><span class="key key-${key}"></span>${words}</span>`)}</p>`;
 }
 
-/** Fits all measurements; bounds beyond four times that end at the edge. */
+/** Fits all measurements. Bounds beyond four times that end at the edge. */
 function scaleOf(round: ProbeRound): number {
   const measured = round.probes.flatMap((probe) => (probe.rttMs === null ? [] : [probe.rttMs]));
   const largest = Math.max(1, ...measured);

@@ -1,11 +1,11 @@
 /**
- * The questions of one probe round, and how its answers are compared. Only measurements by one method are compared: a
- * HEAD includes the server's time and may be answered by a nearby cache, a connect does not. When a crawler cannot use
- * the round's method and falls back to connect, which all support, the round settles on connect: it restarts with the
- * connect measurements so far, and the policy asks those it still needs. That happens at most once, so nobody is asked
- * more than twice. All answers are recorded with their method.
+ * The questions of one probe round, and how its answers are compared. Only measurements by one method are compared: a HEAD
+ * includes the server's time and may be answered by a nearby cache, a connect does not. If a crawler cannot use the round's
+ * method and falls back to connect, which all support, the round settles on connect: it restarts with the connect
+ * measurements so far, and the policy asks those it still needs. That happens at most once, so no crawler is asked more than
+ * twice. All answers are recorded with their method.
  *
- *   head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
+ *     head: 20 ms by a ── head refused, connect: 8 ms by b ──► settled on connect: 8 ms by b ── ask a again …
  */
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -29,7 +29,7 @@ import type { CoordinatorState } from "./state.ts";
 
 export interface ProbeSettings {
   readonly method: ProbeMethod;
-  /** The smallest of this many tries counts. */
+  /** Number of tries. The smallest time counts. */
   readonly tries: number;
   readonly deadlineMs: number;
 }
@@ -41,20 +41,20 @@ export interface RoundSettings {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
   /** Whether a winning report needs other crawlers' confirmation (policies/policies.ts). */
   readonly hasWitnesses?: boolean;
-  /** A new subnet with at least this many waiting URLs is crawled while it is probed; 0 disables this. */
+  /** A new subnet with at least this many waiting URLs is crawled while it is probed. 0 disables this. */
   readonly getFirstFromUrls?: number;
 }
 
-/** Dependencies of every round, of a whole subnet or of something finer. */
+/** Dependencies of every round, whether of a whole subnet or of a finer delegation. */
 export interface AskingPorts {
   readonly state: CoordinatorState;
   readonly fleet: Fleet;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly now: () => Date;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
-  /** When true, the round is abandoned and nothing more is stored. */
+  /** True if the round is abandoned and nothing more is stored. */
   readonly isStopping?: () => boolean;
 }
 
@@ -66,13 +66,13 @@ interface RoundOpening {
   readonly parameters: PolicyParameters;
   readonly settings: RoundSettings;
   readonly method: ProbeMethod;
-  /** Each crawler measures the address to which it resolves the host. */
+  /** If true, each crawler measures the address to which it resolves the host. */
   readonly byName?: boolean;
   /** Called with every answer to a probe. */
   readonly onAnswer?: (crawlerId: CrawlerId, method: ProbeMethod, outcome: ProbeOutcome) => void;
 }
 
-/** The method that all fall back to. */
+/** The method to which all fall back. */
 const common: ProbeMethod = "connect";
 
 export class RoundQuestions {
@@ -113,12 +113,12 @@ export class RoundQuestions {
     return this.#input.fleet;
   }
 
-  /** The value in ms that counts when others contradict the crawler's report; otherwise null. */
+  /** The value in ms that counts if others contradict the crawler's report. Otherwise null. */
   countedMs(crawlerId: CrawlerId): number | null {
     return this.#round.witnessed?.countedMs.get(crawlerId) ?? null;
   }
 
-  /** Comparable answers: each crawler's smallest, since noise only adds. */
+  /** Comparable answers. Each crawler's smallest counts, since noise only adds. */
   get answers(): { readonly crawlerId: CrawlerId; readonly rttMs: number }[] {
     const smallest = new Map<CrawlerId, number>();
     for (const { crawlerId, outcome } of this.#probes) {
@@ -128,7 +128,7 @@ export class RoundQuestions {
     return [...smallest].map(([crawlerId, rttMs]) => ({ crawlerId, rttMs }));
   }
 
-  /** Crawlers asked by the compared method. */
+  /** Crawlers asked by the method that is compared. */
   get asked(): ReadonlySet<CrawlerId> {
     const counting = this.#probes.filter(({ outcome }) => outcome.method === this.#method);
     return new Set(counting.map(({ crawlerId }) => crawlerId));
@@ -141,11 +141,11 @@ export class RoundQuestions {
   async probe(crawlerId: CrawlerId): Promise<void> {
     const outcome = await this.#ask(crawlerId, this.#method);
     this.take({ crawlerId, outcome });
-    // A missing echo says little, since many networks drop them.
+    // A missing echo is weak evidence, since many networks drop them.
     if (isFiltered(outcome)) this.take({ crawlerId, outcome: await this.#ask(crawlerId, common) });
   }
 
-  /** Takes any answer, even without a probe. With a second answer of a crawler, the round is replayed with the smaller one. */
+  /** Takes any answer, even without a probe. If it is a crawler's second answer, the round is replayed with the smaller one. */
   take(probe: RoundProbe): void {
     const { crawlerId, outcome } = probe;
     const isSecond = this.asked.has(crawlerId);
@@ -156,7 +156,7 @@ export class RoundQuestions {
     else if (!isFiltered(outcome)) this.#observe(crawlerId, outcome);
   }
 
-  /** Lets later rounds learn, once the answers support the decision. */
+  /** Lets later rounds learn. Call it once the answers support the decision. */
   learn(): void {
     learnFromRound(this.#round);
   }
@@ -183,7 +183,7 @@ export class RoundQuestions {
     const asked = { ...originOf(target), address: target.address, method, tries, deadlineMs };
     const outcome = await this.#ports.fleet.probe(crawlerId, byName ? { ...asked, byName } : asked);
     onAnswer?.(crawlerId, method, outcome);
-    // A crawler without support for names measured the coordinator's address, which does not count.
+    // A crawler that does not support names has measured the coordinator's address, which does not count.
     if (!byName || outcome.type !== "measured" || outcome.address !== undefined) return outcome;
     return { type: "failed", method: outcome.method, reason: "its software does not measure by name" };
   }
@@ -252,7 +252,7 @@ export function decided(step: Exclude<RoundStep, { type: "probe" }>): Decided {
   return { ...nobody, ...decision };
 }
 
-/** When nobody answered, the owner keeps the subnet: a guess is no reason to move it. */
+/** If no crawler answered, the owner keeps the subnet, because a guess is no reason to move it. */
 export function kept(present: CrawlerId, decision: Decided): Decided {
   if (decision.measured || decision.crawlerId === null || decision.crawlerId === present) return decision;
   const reason = { ...decision.reason, kept: true };

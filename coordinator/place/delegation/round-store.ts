@@ -16,7 +16,7 @@ export const decidedByMeasuring = `subnet_id is not null
   and method is not null
   and reason ->> 'type' not in ('anycast', 'kept')`;
 
-/** SQL: the crawler has not moved since that round began; otherwise its measurements are void. */
+/** SQL: the crawler has not moved since that round began. If it has, its measurements are void. */
 export const isFromHere = (probe: string, round: string) =>
   `not exists (select from crawler moved where moved.crawler_id = ${probe}.crawler_id and moved.placed_at > ${round}.started_at)`;
 
@@ -102,7 +102,7 @@ async function finerWhere(pool: Pool, where: string, id: HostHash | number): Pro
   }));
 }
 
-/** The host's own or its part's; null when its subnet's delegation applies. */
+/** The finer delegation of the host itself or of its part. Null if its subnet's delegation applies. */
 export async function finerOfHost(pool: Pool, hostHash: HostHash): Promise<FinerReport | null> {
   const ofHost = "f.finer_id = (select finer_id from frontier_host where host_hash = $1)";
   return (await finerWhere(pool, ofHost, hostHash))[0] ?? null;
@@ -123,8 +123,8 @@ const roundsAtOnce = 2000;
 const changesAtOnce = 5000;
 
 /**
- * Walks the rounds by number, some per turn, and starts over at the end, because a later round may replace one that
- * stayed. A walk costs as much as there are subnets.
+ * Walks the rounds by number, some per run, and starts over at the end, because a later round may replace one that stayed.
+ * The cost of a walk grows with the number of subnets.
  */
 export class OldRounds {
   readonly #pool: Pool;
@@ -134,7 +134,7 @@ export class OldRounds {
     this.#pool = pool;
   }
 
-  /** Removes rounds decided before then; returns how many, or null when another coordinator is doing so. */
+  /** Removes rounds decided before `before`. Returns how many, or null if another coordinator is doing so. */
   async forget(before: Date, turn: TurnClock): Promise<number | null> {
     return await alone(this.#pool, "nearcrawl-old-rounds", async () => {
       let deleted = 0;

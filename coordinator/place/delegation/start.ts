@@ -53,9 +53,9 @@ interface DelegatingPorts extends Pick<QueuePorts, "state" | "delegations" | "no
   readonly resolver: NameResolver;
   readonly timekeeper: Timekeeper;
   readonly counters: { round(round: FinishedRound): void };
-  /** Crawlers that can be given nothing now. */
+  /** Crawlers that cannot be given anything now. */
   readonly excluded: () => ReadonlySet<CrawlerId>;
-  /** Whether this coordinator delegates; there is no other when omitted. */
+  /** Whether this coordinator delegates. If omitted, there is no other coordinator. */
   readonly leads?: () => boolean;
   readonly log: Log;
 }
@@ -107,7 +107,7 @@ export function delegating(
       finer.note(batch);
       bySets.note(batch);
     },
-    /** Starts the timers; the queue has its own. */
+    /** Starts the timers. The queue has its own. */
     start: () => {
       timekeeper.every("watch-hosts-and-leaves", config.finer.everySeconds * 1000, finer.pass, {
         onEach: true,
@@ -168,12 +168,12 @@ function finerDuties(
   }
 }
 
-// Wires what probe rounds need besides stores and fleet: probe pacing, denied targets, anycast ranges and first
-// fetches, with the hooks for hellos and results.
+// Wires what probe rounds need besides stores and fleet: probe pacing, denied targets, anycast ranges and first fetches, with
+// the hooks for hellos and results.
 
 interface ProbingPorts {
   readonly fleet: Fleet;
-  /** False when the crawler's results go to another coordinator; there is none when omitted. */
+  /** False if the crawler's results go to another coordinator. If omitted, there is no other coordinator. */
   readonly isHere?: (crawlerId: CrawlerId) => boolean;
   readonly state: CoordinatorState;
   readonly delegations: Pick<DelegationStore, "subnetsOfHosts">;
@@ -185,7 +185,7 @@ interface ProbingPorts {
 
 type Probing = ReturnType<typeof startProbing>;
 
-/** An idle crawler asks for work every two seconds, and a site may be slow. */
+/** Maximum wait. An idle crawler asks for work every two seconds, and a site may be slow. */
 const firstFetchMs = 30_000;
 
 export function startProbing(ports: ProbingPorts, config: { readonly probe: ProbingSettings }) {
@@ -241,10 +241,10 @@ function refusedHosts({ results }: ResultBatch) {
   return [...new Set(keys.flatMap((key) => (typeof key === "string" ? [] : [key.hostHash])))];
 }
 
-/** Unmeasured subnets are probed at this pace, those with the most fetches first: 18,000 an hour. */
+/** Unmeasured subnets probed at a time, those with the most fetches first: 18,000 an hour. */
 const unmeasuredBatch = 50;
 const retryUnmeasuredMs = 10_000;
-/** One from which nothing was learned rests this long, and longer every time. */
+/** Pause of a subnet from which nothing was learned. It grows every time. */
 const unmeasuredRestMs = 300_000;
 
 const lookForAnycastMs = 60_000;
@@ -252,7 +252,7 @@ const lookForAnycastMs = 60_000;
 /** Old decisions probed again per minute: 43,200 a day. */
 const refreshRounds = 30;
 
-/** Reports crawlers whose own network turned slow; that is no route's fault, so nothing is probed. */
+/** Reports crawlers whose own network turned slow. That is no route's fault, so nothing is probed. */
 function tellSlowCrawlers({ recalibration, log }: DelegationJobPorts): void {
   for (const { crawlerId, factor, hosts, kind } of recalibration.takeSlowCrawlers()) {
     const times = Math.round(factor * 100) / 100;
@@ -301,7 +301,7 @@ export function scheduleDelegation(ports: DelegationJobPorts, config: ScheduleSe
     recalibrateMs,
     async () => {
       const found = await ports.recalibration.findSlow();
-      // Anycast ranges were assigned by load, and a round would do the same.
+      // Anycast ranges were assigned by load, and a round would assign them by load again.
       const slow = found.filter((subnetId) => !ports.anycast?.has(subnetId));
       ports.queue.request(slow, "slow-fetches");
       if (slow.length > 0) ports.log.info({ subnets: slow.length }, "fetches turned slow, probing again");

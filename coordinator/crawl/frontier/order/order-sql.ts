@@ -36,8 +36,8 @@ const scores: Readonly<Record<OrderName, (now: string) => string>> = {
 const soonFirst = "u.score desc, u.next_fetch_at, u.depth, u.url_hash";
 
 /**
- * The examined due URLs of host `h` (dueUrlsLookedAt), except the hashes in `except`: `url_hash`, `is_new`, the
- * `score` and the tie-breakers. `now` is the parameter of the time.
+ * The examined due URLs of host `h` (dueUrlsLookedAt), except the hashes in `except`: `url_hash`, `is_new`, the `score` and
+ * the tie-breakers. `now` is the parameter of the time.
  */
 function scoredUrls(name: OrderName, now: string, except?: string): string {
   const looked = `
@@ -69,9 +69,9 @@ export function placedUrls(name: OrderName, now: string, except?: string): strin
 }
 
 /**
- * SQL parts that choose leases' URLs as `shareOf` and `spreadLists` do: `before` the part `due`, and `after` it. `$2` is the time, `$4`
- * the hosts, `$7` the most URLs of each, `$8` the share for new ones, `$9` the least score for hosts chosen by worth
- * (null mixes new and old), `$10` each host's carry.
+ * SQL parts that choose leases' URLs as `shareOf` and `spreadLists` do: `before` precedes the part `due`, and `after` follows
+ * it. `$2` is the time, `$4` the hosts, `$7` the maximum URLs of each, `$8` the share for new ones, `$9` the minimum score
+ * for hosts chosen by worth (null mixes new and old), `$10` each host's carry.
  */
 export interface LeaseOrder {
   readonly before: string;
@@ -82,23 +82,26 @@ export interface LeaseOrder {
   readonly newShare: number;
 }
 
-/** Null for longest due first, which needs none of this. */
+/** Null for longest due first, which needs none of this SQL. */
 export function leaseOrder(order: FrontierOrder | undefined): LeaseOrder | null {
   if (order === undefined || order.name === "breadth-first") return null;
   return { before: before(order.name), due, after: after(order.name), newShare: order.newShare };
 }
 
-// Table url_shortlist: the first entries of both lists of a host with many due URLs, so that not every lease scores
-// all of them. A lease takes the next entries that are still due, and rebuilds a shortlist that is used up, old or of
-// another order. URLs that become due or gain links meanwhile wait for the next one.
+// Table url_shortlist: the first entries of both lists of a host with many due URLs, so that not every lease scores all of
+// them. A lease takes the next entries that are still due. It rebuilds a shortlist that is used up, old or made for another
+// order. URLs that become due or gain links meanwhile wait for the next shortlist.
 
 /** Hosts with fewer due URLs have no shortlist. */
 const fewUrls = 100;
 
-/** Of new and of old ones each: fifteen slices of twenty. */
+/** Maximum entries of each list, new and old: fifteen slices of twenty. */
 const listedUrls = 300;
 
-/** A host asked once a second has fifteen to thirty slices of twenty fetched in this time. */
+/**
+ * Age at which a shortlist is rebuilt. A host asked once a second has fifteen to thirty slices of twenty fetched in this
+ * time.
+ */
 const listMinutes = 10;
 
 /** Extra entries examined, since some may no longer be due. */
@@ -110,7 +113,7 @@ const carried = "coalesce(h.mix_carry, ((h.host_hash % 1000 + 1000) % 1000) / 10
 const byQuota = (u: string, h: string) =>
   `${u}.place / greatest(case when ${u}.is_new then ${h}.for_new else ${h}.slots - ${h}.for_new end, 0.5), ${u}.is_new desc`;
 
-/** The list's next entries from `used` that a lease may need, and one more for its score. */
+/** The list's next entries from `used` that a lease may need. One more shows the next score. */
 const nextOf = (list: string, used: string) => `${list}[${used} + 1:${used} + h.slots + ${spareUrls + 1}]`;
 
 const urgentFirst = (which: string) => `(
@@ -239,7 +242,7 @@ const after = (name: OrderName) => `, used as materialized (
     from used h
   )`;
 
-/** Removes a batch of shortlists that no lease will use; returns true when there may be more. */
+/** Removes a batch of shortlists that no lease will use. Returns true if there may be more. */
 export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> {
   const { rowCount } = await pool.query(
     `delete from url_shortlist
@@ -272,7 +275,7 @@ const hostsAtATime = 100;
 /** Smaller changes are not written, since scores by age grow all the time. */
 const noticeable = 0.02;
 
-/** Computes the next hosts; returns null after the last due one. Skips locked hosts. */
+/** Computes the next hosts. Returns null after the last due one. Skips locked hosts. */
 export async function reckonWorths(
   pool: Pool,
   order: OrderName,
@@ -286,7 +289,7 @@ export async function reckonWorths(
   return rows.length < hostsAtATime ? null : rows.at(-1)!;
 }
 
-/** SQL: the worth of host `h`; null beyond its domain's first hosts, which go by due time. */
+/** SQL: the worth of host `h`. Null for hosts beyond their domain's first ones, which go by due time. */
 export const ofFirstHosts = (worth: string): string =>
   `case when h.domain_place < ${firstHosts} then ${worth} end`;
 
@@ -327,7 +330,7 @@ const reckonStatement = (order: OrderName) => `
   from h
   order by h.due_at, h.host_hash`;
 
-/** Clears a batch of worths that the order does not use; returns true when there may be more. */
+/** Clears a batch of worths that the order does not use. Returns true if there may be more. */
 export async function forgetWorths(pool: Pool): Promise<boolean> {
   const { rowCount } = await pool.query(
     `update frontier_host own

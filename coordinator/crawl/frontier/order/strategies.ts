@@ -1,22 +1,22 @@
 /**
- * The named orders in which a host's due URLs are fetched. A strategy scores new URLs (never visited) and old ones in
- * two lists; higher scores go first, then the longest due, then the shallowest. A lease is filled from both lists
- * (shareOf) unless the strategy opts out.
+ * The named orders in which a host's due URLs are fetched. A strategy scores new URLs (never visited) and old ones in two
+ * lists. Higher scores go first, then the longest due, then the shallowest. A lease is filled from both lists (shareOf)
+ * unless the strategy opts out.
  *
- * Strategies are pure functions. Leases use the same rules in SQL (order-sql.ts); a test compares them.
+ * Strategies are pure functions. Leases use the same rules in SQL (order-sql.ts), and a test compares them.
  */
 import { spanWords } from "#core/format";
 
 export interface UrlFacts {
-  /** I: known links to it. */
+  /** I: known links to the URL. */
   readonly backLinks: number;
-  /** O: links on the page at the last visit; null before it. */
+  /** O: links on the page at the last visit. Null before the first visit. */
   readonly outLinks: number | null;
-  /** C: the share of its links that changed between its last two visits (results/change-ratio); null when unknown. */
+  /** C: the share of its links that changed between its last two visits (results/change-ratio). Null if unknown. */
   readonly changeRatio: number | null;
-  /** PageRank, summing to 1 over the graph; null when the URL was not in it. */
+  /** PageRank, summing to 1 over the graph. Null if the URL was not in it. */
   readonly pageRank: number | null;
-  /** Since the last visit; null when never visited. */
+  /** Time since the last visit. Null if never visited. */
   readonly ageSeconds: number | null;
   readonly dueSeconds: number;
   readonly depth: number;
@@ -25,7 +25,7 @@ export interface UrlFacts {
 export interface OrderStrategy {
   readonly name: (typeof orderNames)[number];
   readonly words: string;
-  /** When true, a lease takes the operator's share of new URLs and fills up with old ones. */
+  /** If true, a lease takes the operator's share of new URLs and is filled up with old ones. */
   readonly mixesNewAndOld: boolean;
   readonly newScore: (url: UrlFacts) => number;
   readonly oldScore: (url: UrlFacts) => number;
@@ -44,12 +44,12 @@ export function told(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
 
-// Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4),
-// where C is the share of changed links and T = age / 6 months, the time the thesis takes for the whole web (4.1).
+// Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4), where C
+// is the share of changed links and T = age / 6 months, the time the thesis takes for the whole web (4.1).
 //
-// The thesis' text and its equation 4.2 contradict each other about C; results/change-ratio explains the choice. A
-// page visited once has no C; it counts as 1, like two visits without links, so that it is not ranked last before
-// anything is known.
+// The thesis' text and its equation 4.2 contradict each other about C. The reason for the choice is in results/change-ratio.
+// A page visited once has no C. It counts as 1, like two visits without links, so that it is not ranked last before anything
+// is known.
 
 /** T_crawl: six months of 30 days (sections 4.3.3 and 5.3.2). */
 export const crawlSeconds = 15_552_000;
@@ -93,7 +93,7 @@ const anansi: OrderStrategy = {
   reason,
 };
 
-// Pages with the most known back-links go first (WEB-SAILOR, sections 3.3 and 4.1).
+// The pages with the most known back-links go first (WEB-SAILOR, sections 3.3 and 4.1).
 
 const backLinks: OrderStrategy = {
   name: "back-links",
@@ -122,7 +122,7 @@ export const orderNames = ["breadth-first", "back-links", "anansi", "pagerank"] 
 
 export type OrderName = (typeof orderNames)[number];
 
-// By the last computed PageRank (`nearcrawl rank`); URLs without one come last.
+// Orders by the last computed PageRank (`nearcrawl rank`). URLs without one come last.
 
 const pageRank: OrderStrategy = {
   name: "pagerank",
@@ -162,7 +162,7 @@ export function orderStrategy(name: OrderName): OrderStrategy {
   return strategies[name];
 }
 
-/** 0 for strategies that go by turns alone. */
+/** 0 for strategies without shares by worth. */
 export function worthShareOf(order: FrontierOrder | undefined): number {
   if (order === undefined || !orderStrategy(order.name).mixesNewAndOld) return 0;
   return order.worthShare ?? 0;
@@ -172,24 +172,27 @@ export function worthShareOf(order: FrontierOrder | undefined): number {
 // smaller, so the fraction of a slot is carried to the host's next lease, which makes the share exact over many leases.
 // A list that runs out leaves its slots to the other.
 
-/** The number of `slots` due to a `share`, including the carried fraction, and what is carried on: below 1. */
+/**
+ * Returns how many of the `slots` the `share` is entitled to, including the fraction carried over, and the new fraction to
+ * carry (below 1).
+ */
 export function shareOf(
   slots: number,
   share: number,
   carry: number,
 ): { readonly slots: number; readonly carry: number } {
   const exact = slots * share + carry;
-  // A whole number apart from rounding counts as whole.
+  // A number that is whole apart from rounding counts as whole.
   const whole = Math.min(slots, Math.max(0, Math.floor(exact + roundingError)));
   return { slots: whole, carry: Math.min(1, exact - whole) };
 }
 
 export const roundingError = 1e-9;
 
-/** Limits what is owed to a list that was long empty, in slots: one slice. */
+/** Maximum slots that a list can accumulate while it is empty: one slice. */
 export const mostOwed = 20;
 
-/** Merges two lists in proportion to their quotas: each entry at its place / quota; on ties the first list goes first. */
+/** Merges two lists in proportion to their quotas: each entry at its place / quota. On ties the first list goes first. */
 export function spreadLists<One>(
   ...lists: readonly (readonly [ones: readonly One[], quota: number])[]
 ): One[] {
@@ -199,23 +202,23 @@ export function spreadLists<One>(
   return placed.sort((a, b) => a.at - b.at).map(({ one }) => one);
 }
 
-// Decides which hosts come first: a share of a crawler's hosts by the worth of their best new URL under the strategy,
-// all others by how long they are due. So nothing starves: with a worth share of 3/4, a host with n others due before
-// it has its turn after at most 4·(n + 1) hosts.
+// Decides which hosts come first: a share of a crawler's hosts by the worth of their best new URL under the strategy, all
+// others by how long they have been due. So no host starves: with a worth share of 3/4, a host with n others due before it
+// has its turn after at most 4·(n + 1) hosts.
 //
-// Of a host chosen by worth, only new URLs at least as good as the next host's best are leased, as in one list for the
-// whole web. With full slices, the best URL would bring along unimportant ones, and choosing by worth would gain
-// nothing (measured, test/bench/results/anansi.md).
+// From a host chosen by worth, only new URLs at least as good as the next host's best are leased, as in one list for the
+// whole web. With full slices, the best URL would bring along unimportant ones, and choosing by worth would gain nothing
+// (measured, test/bench/results/anansi.md).
 
 /** At least one in ten hosts goes by waiting time, so that those of little worth do not starve. */
 export const mostWorthShare = 0.9;
 
-/** For a host chosen by its worth, the least score with which a URL is leased; null leases a slice like any other. */
+/** Minimum score with which a URL of a host chosen by worth is leased. Null leases a slice like any other. */
 type ByWorth<Host> = Host & { readonly leastWorth?: number | null };
 
 /**
- * Orders all hosts, each once: `byWorth` of every `wanted` come from the worthiest, spread among the longest due. One
- * more of the worthiest shows what the next is worth. A host chosen by worth takes no turn from those that wait.
+ * Orders all hosts, each once: `byWorth` of every `wanted` come from the worthiest, spread among the longest due. One more of
+ * the worthiest shows what the next is worth. A host chosen by worth takes no turn from those that wait.
  */
 export function hostsByTurns<Host extends { readonly host_hash: string; readonly worth: number | null }>(
   lists: { readonly worthiest: readonly Host[]; readonly longestDue: readonly Host[] },
