@@ -362,10 +362,7 @@ export async function releaseNamed(
   await letIn(client, await takeNamed(client, keys), now);
 }
 
-/**
- * Drops URLs that a channel now excludes, and those already in the frontier, since an older coordinator ignores held
- * URLs.
- */
+/** Drops URLs that a channel now excludes or the frontier already holds, since an older coordinator ignores held URLs. */
 async function letIn(client: PoolClient, taken: readonly HeldUrl[], now: Date): Promise<void> {
   if (taken.length === 0) return;
   const counts = new Map<HostHash, HostCounts>();

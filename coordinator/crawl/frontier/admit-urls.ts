@@ -1,7 +1,4 @@
-/**
- * Admits URLs from people (seeds). Those with a canonical key go to the frontier, and texts without one are recorded
- * with the reason.
- */
+/** Admits URLs from people (seeds): canonical keys go to the frontier, and texts without a key are recorded with the reason. */
 
 import { parseAddress } from "#core/ip/address";
 import { type AllowedSpecialPurpose, refusedBlockOf } from "#core/ip/special-purpose";

@@ -71,10 +71,7 @@ export function claimBeyond(inner: Claims, outer: Claims): string | null {
   return beyond === undefined ? null : domainSetText(beyond);
 }
 
-/**
- * Between mentioned names, and for everything unmentioned (the empty name), a set is all or nothing, so checking the
- * mentioned names suffices.
- */
+/** Between mentioned names, and for all others (the empty name), a set is all or nothing, so checking the mentioned ones suffices. */
 function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
   const mentioned = ["", ...set.names.keys(), ...outer.flatMap(({ names }) => [...names.keys()])];
   return mentioned.every((host) => {
@@ -99,10 +96,7 @@ export interface Relatives {
   readonly children: readonly { readonly peerId: number; readonly name: string; readonly claims: Claims }[];
 }
 
-/**
- * Maximum coordinators that pass a URL on. The last one keeps it, because contradictory settings could pass it on for
- * ever.
- */
+/** Maximum coordinators that pass a URL on. The last one keeps it, or contradictory settings could pass it on for ever. */
 export const mostHops = 8;
 
 /** `host` is written as in `UrlKey`. */

@@ -65,10 +65,7 @@ interface NewHostTerms {
   readonly now: Date;
 }
 
-/**
- * Returns those of the unknown hosts (one key each) that may be admitted now. Stores those that wait, and updates the
- * counts.
- */
+/** Returns the unknown hosts (one key each) that may be admitted now. Stores those that wait, and updates the counts. */
 export async function chooseNewHosts(
   client: PoolClient,
   keys: readonly UrlKey[],

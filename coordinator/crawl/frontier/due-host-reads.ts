@@ -239,10 +239,7 @@ class Search {
 
 const longestDueFirst = (a: DueHost, b: DueHost) => a.stands_at.getTime() - b.stands_at.getTime();
 
-/**
- * Searches the subnets of crawlers that have few. Searches those with more due hosts again if the first pass was not
- * enough.
- */
+/** Searches the few subnets of each crawler. Searches those with more due hosts again if the first pass was not enough. */
 async function lookIntoFew(find: Finder, searches: readonly Search[]): Promise<void> {
   let looks = searches
     .filter(({ lacking }) => lacking > 0)

@@ -38,10 +38,7 @@ export const columns = (names: readonly string[], of: string) =>
 
 const domainOf = (host: string) => `coalesce(${host}.domain, ${host}.host)`;
 
-/**
- * SQL: a host's rank by due time, given its position among its domain's waiting hosts. `order` is the column that orders
- * them.
- */
+/** SQL: a host's rank by due time, given its position among its domain's waiting hosts, which the column `order` sorts. */
 const standsAt = (
   host: string,
   within: string,

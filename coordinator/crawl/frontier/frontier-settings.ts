@@ -60,10 +60,7 @@ export const leaseSettings = z.strictObject({
   seconds: seconds(86_400).default(300),
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
-  /**
-   * Pause of an address before another crawler uses it: the longest that a crawler keeps. After an expired lease it is six
-   * times as long.
-   */
+  /** Pause of an address before another crawler uses it, at most what a crawler keeps. Six times as long after an expired lease. */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
 });
 

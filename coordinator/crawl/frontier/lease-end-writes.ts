@@ -75,10 +75,7 @@ export interface LetGo {
   readonly held: readonly LeaseId[];
 }
 
-/**
- * Whether each crawler has open leases besides the given ones. In a fleet that arrives at once, most have been returned or
- * expired.
- */
+/** Whether each crawler has other open leases. In a fleet that arrives at once, most have been returned or expired. */
 export async function haveOpenLeases(pool: Pool, given: readonly LetGo[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ crawler_id: CrawlerId; lease_id: LeaseId }>(
     "select crawler_id, lease_id from lease where crawler_id = any($1::int[]) and closed_at is null",
@@ -142,10 +139,7 @@ export async function takeOffLease(
 
 const leasesPerBatch = 500;
 
-/**
- * SQL: the lease was granted by a clock that has since been set back, so it might never end. Clocks of coordinators differ by
- * less than this.
- */
+/** SQL: granted by a clock since set back, so the lease might never end. Clocks of coordinators differ by less than this. */
 const isOfTheFuture = `granted_at > $1::timestamptz + interval '10 minutes'
            and expires_at > $1::timestamptz + interval '10 minutes'`;
 

@@ -176,10 +176,7 @@ export class Auction {
     }
   }
 
-  /**
-   * The crawler where the subnet fits and saves most, or which relieves at the least cost. `isWanting` means a cheaper one
-   * had no room.
-   */
+  /** The crawler where the subnet saves most or relieves at the least cost. `isWanting` means that a cheaper one had no room. */
   #betterPlace(subnet: number): { readonly to: number; readonly isWanting: boolean } {
     const { pages, bytes, crawlers, costsMs } = this.#input;
     const here = this.places[subnet]!;

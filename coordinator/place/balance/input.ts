@@ -35,10 +35,7 @@ export interface ReliefInput extends BalanceInput {
   readonly known: Rtts;
   /** The crawlers whose partners deny each subnet. Planning treats them as unable to measure it. */
   readonly denied: ReadonlyMap<SubnetId, ReadonlySet<CrawlerId>>;
-  /**
-   * The method by which each subnet's RTTs were measured. Only RTTs of this method are comparable. Missing if nothing is
-   * known.
-   */
+  /** The method by which each subnet's RTTs were measured, the only comparable ones. Missing if nothing is known. */
   readonly methods: ReadonlyMap<SubnetId, ProbeMethod>;
 }
 

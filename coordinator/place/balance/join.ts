@@ -38,10 +38,7 @@ const returnsPerPass = 1000;
 const formerMs = 24 * 3_600_000;
 /** How much nearer, in ms, a former crawler must be to get a subnet back. */
 const returnMarginMs = 1;
-/**
- * Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the maximum wait for
- * them.
- */
+/** Share of its distances (in a large fleet, to landmarks and neighbours) that a newcomer needs, and the maximum wait. */
 const enoughDistances = 0.9;
 const patienceMs = 60_000;
 
@@ -202,10 +199,7 @@ export class NewcomerSettling {
     );
   }
 
-  /**
-   * What the crawler had and gets back: the subnet that it is located in (paper section 4.1), and those to which it is
-   * nearer.
-   */
+  /** What the crawler gets back: the subnet that it is located in (paper section 4.1), and former ones to which it is nearer. */
   async #formerSubnets(
     crawlerId: CrawlerId,
   ): Promise<{ readonly own: DelegationMove[]; readonly others: DelegationMove[] }> {

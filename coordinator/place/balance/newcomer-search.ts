@@ -176,10 +176,7 @@ export class UnmeasuredSearch {
 
 // Subnets with a measured owner: the newcomer takes those to which it measures nearer by the margin.
 
-/**
- * Smaller promises are not worth a probe. The value is of the order of the policy's λ, since a mistake here affects a single
- * subnet.
- */
+/** Smaller promises are not worth a probe. Of the order of the policy's λ, since a mistake here affects a single subnet. */
 const leastPromiseMs = 0.5;
 
 /** Maximum probes as a share of all delegations. */

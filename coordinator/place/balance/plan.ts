@@ -116,10 +116,7 @@ const stayMs = 1e-6;
 /** Maximum cost of leaving. For this saving any subnet may move, however small its load. */
 const mostLeaveMs = 300;
 
-/**
- * The cost of leaving its crawler, in ms per page. Loads are rounded to powers of two, so that the cost does not change with
- * every page.
- */
+/** The cost of leaving its crawler, in ms per page. Loads are rounded to powers of two to keep it stable. */
 export function leaveCostMs(pagesPerDay: number, settings: Hysteresis): number {
   const { leastSavingMs, leastSavingMsPagesPerDay } = settings;
   const perPageMs =

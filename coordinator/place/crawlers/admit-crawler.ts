@@ -68,10 +68,7 @@ export async function admitCrawler(
   return { crawlerId, publicKey, first: [] };
 }
 
-/**
- * Readmits, once and by identity alone, a crawler whose key was lost when the database was restored. The crawler gets a new
- * key.
- */
+/** Readmits, once and by identity alone, a crawler whose key was lost when the database was restored, with a new key. */
 async function readmit(
   introduction: Introduction,
   { identities, secrets }: AdmissionPorts,

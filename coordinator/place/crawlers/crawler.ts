@@ -94,10 +94,7 @@ export type DrainedBy = "operator" | "partner";
 /** The connected fleet, provided by the gateway. */
 export interface Fleet {
   online(): readonly CrawlerId[];
-  /**
-   * Asks a crawler to measure. Resolves with its report, or with a `failed` outcome if it is gone or misses the deadline.
-   * Never rejects.
-   */
+  /** Asks a crawler to measure. Resolves with `failed` if it is gone or misses the deadline. Never rejects. */
   probe(
     crawlerId: CrawlerId,
     target: {

@@ -71,10 +71,7 @@ export function createInvitationStore(pool: Pool) {
       );
     },
 
-    /**
-     * Revokes by number, or all open ones of a name. Returns how many. An invitation that is being redeemed keeps its
-     * crawler.
-     */
+    /** Revokes by number, or all open ones of a name. Returns how many. One that is being redeemed keeps its crawler. */
     async revoke(
       which: { readonly invitationId: number } | { readonly name: string },
       now: Date,

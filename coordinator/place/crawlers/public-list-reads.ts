@@ -36,10 +36,7 @@ export function createFleetOutside(pool: Pool) {
   };
 }
 
-/**
- * Identities of crawlers that have no signing keys or have just begun to make them, and signing keys announced under
- * the current identity.
- */
+/** Identities of crawlers without signing keys, or with only new ones, and signing keys announced under the current identity. */
 const publicKeysSql = `
   select crawler_id, public_key as "publicKey", null::timestamptz as "from", null::timestamptz as until
   from crawler

@@ -86,10 +86,7 @@ export function createSigningKeyStore(pool: Pool) {
         return published(row, true);
       }),
 
-    /**
-     * Returns those of the given crawlers that must make a new key, because their newest is old or an operator has asked
-     * since.
-     */
+    /** Returns the given crawlers that must make a new key, because their newest is old or an operator has asked since. */
     async dueRenewals(
       crawlerIds: readonly CrawlerId[],
       { maxAgeDays, now }: SigningKeyRule & { readonly now: Date },

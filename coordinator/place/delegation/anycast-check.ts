@@ -34,10 +34,7 @@ import type { RoundStep } from "./policies/round.ts";
 import type { Decided, RoundQuestions } from "./round-questions.ts";
 import type { CoordinatorState } from "./state.ts";
 
-/**
- * Maximum RTT of a fast answer. It may come from a machine beside the crawler, so only two contradicting answers prove
- * anycast.
- */
+/** Maximum RTT of a fast answer. A machine beside the crawler may give one, so only two contradicting answers prove anycast. */
 const fastMs = 15;
 
 interface AnycastCrawler {

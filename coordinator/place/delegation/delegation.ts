@@ -106,10 +106,7 @@ export interface UnmeasuredAsked {
 export type UnmeasuredSubnet = Pick<SubnetLoad, "subnetId" | "pagesPerDay">;
 
 
-/**
- * A sample of how near a crawler is to its subnet: one subnet, measured by every crawler at about the same time by one method
- * (accuracy.ts).
- */
+/** One subnet, measured by every crawler at about the same time by one method, to show how near its owner is (accuracy.ts). */
 export interface AccuracySample {
   readonly subnetId: SubnetId;
   readonly targetAddress: string;

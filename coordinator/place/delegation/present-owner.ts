@@ -41,10 +41,7 @@ const leastOf = (outcome: ProbeOutcome): number =>
 
 const mostAskedAgain = 2;
 
-/**
- * Crawlers asked once more before a decision: those that did not report, and busy ones that may have been faster than the
- * chosen one.
- */
+/** Crawlers asked again before a decision: those that did not report, and busy ones that may have been the fastest. */
 export class SecondQuestions {
   readonly #marginMs: number;
   readonly #asked = new Set<CrawlerId>();
@@ -146,10 +143,7 @@ export class PresentOwner {
     return { ending: { crawlerId, ...asBefore, ...runnerUp, reason }, teaches: false };
   }
 
-  /**
-   * What is known of the owner's distance: its quickest measurement of this round, and the time that a challenger has to
-   * beat.
-   */
+  /** What is known of the owner's distance: its quickest measurement of this round, and the time that a challenger must beat. */
   #answer(questions: RoundQuestions) {
     const { crawlerId, cause, before } = this.#context;
     const { probes, method } = questions;

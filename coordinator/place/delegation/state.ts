@@ -1,6 +1,6 @@
 /**
- * The coordinator's memory: the IP tree, owners, knowledge from past delegations, the fleet and its distances. All of
- * it is in the database and reloaded at start; flows write there first, so a crash loses nothing.
+ * The coordinator's memory: the IP tree, owners, knowledge from past delegations, the fleet and its distances. All of it is
+ * in the database and reloaded at start. Every change is written there first, so a crash loses nothing.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -17,7 +17,7 @@ import { DelegationKnowledge } from "./knowledge.ts";
 import { type Placement, placementOf } from "./placement.ts";
 import { LearnedRtts } from "./policies/learned-rtts.ts";
 
-/** Called with a newly delegated subnet; null after the tree or all delegations were replaced. */
+/** Called with a newly delegated subnet, or with null after the tree or all delegations were replaced. */
 type StateWatcher = (changed: SubnetId | null) => void;
 
 export class CoordinatorState {
@@ -31,14 +31,14 @@ export class CoordinatorState {
   #crawlerAt: ReadonlyMap<CrawlerId, number> = new Map();
   readonly #fleets = new RecentFleets();
   readonly #watchers = new Set<StateWatcher>();
-  /** RTTs between crawlers; unmeasured pairs stay unknown and rule nobody out. */
+  /** RTTs between crawlers. Unmeasured pairs stay unknown and rule no crawler out. */
   readonly peerRtts = new PeerMatrix();
 
   get tree(): SubnetTree {
     return this.#tree;
   }
 
-  /** Finished rounds' measurements by this method; methods are never compared. */
+  /** Measurements of finished rounds by this method. RTTs of different methods are never compared. */
   learnedRtts(method: ProbeMethod): LearnedRtts {
     const known = this.#learnedRtts.get(method) ?? new LearnedRtts();
     this.#learnedRtts.set(method, known);
@@ -53,7 +53,7 @@ export class CoordinatorState {
     return this.#crawlers;
   }
 
-  /** The read-only table of delegations; replaced by `setDelegations`. */
+  /** The read-only table of delegations. `setDelegations` replaces it. */
   get delegationTable(): Omit<DelegationTable, "set"> {
     return this.#delegations;
   }
@@ -63,12 +63,12 @@ export class CoordinatorState {
     return () => void this.#watchers.delete(watcher);
   }
 
-  /** The registry generation of the tree; a newer one may have begun meanwhile. */
+  /** The registry generation of the tree. A newer one may have begun meanwhile. */
   get generation(): number | null {
     return this.#generation;
   }
 
-  /** Published locations; set them before the tree, in which placements are made. */
+  /** Sets the published locations. Call it before `setTree`, which makes the placements. */
   setPublished(published: PublishedRanges): void {
     this.#published = published;
   }
@@ -124,14 +124,14 @@ export class CoordinatorState {
     this.#relearn();
   }
 
-  /** Measured now, or at an unknown time: 0 means long ago. */
+  /** `now` is the time of the measurement. If omitted, the time is unknown and 0, long ago, is used. */
   learnRtts(rtts: readonly PeerRtt[], now?: Date): void {
     const atMs = now?.getTime() ?? 0;
     for (const { from, to, rttMs } of rtts)
       this.peerRtts.learn(this.peerRtts.slotOf(from), this.peerRtts.slotOf(to), rttMs, atMs);
   }
 
-  /** Share of these crawlers' pairs that are measured, 0 to 1; in a large fleet, of the landmarks' pairs with a sample. */
+  /** Share of these crawlers' pairs that are measured, 0 to 1. In a large fleet, of the landmarks' pairs with a sample. */
   rttCoverage(crawlerIds: readonly CrawlerId[]): number {
     const landmarks = landmarksOf(crawlerIds);
     const every = Math.ceil(crawlerIds.length / crawlersLookedAt);
@@ -149,7 +149,7 @@ export class CoordinatorState {
     return pairs === 0 ? 1 : known / pairs;
   }
 
-  /** Whether the crawler knows its distance to this share of the others, or in a large fleet of its landmarks and neighbours. */
+  /** Whether the crawler knows its distance to this share of the others or, in a large fleet, of its landmarks and neighbours. */
   knowsDistances(crawlerId: CrawlerId, online: readonly CrawlerId[], share: number): boolean {
     if (online.length > lookedAtWhole) {
       const slot = this.peerRtts.slots.get(crawlerId) ?? -1;
@@ -160,12 +160,12 @@ export class CoordinatorState {
     return known.length >= share * others.length;
   }
 
-  /** Cached while the candidates and their known distances are unchanged. */
+  /** Cached as long as the candidates and their known distances are unchanged. */
   fleetOf(candidates: readonly CrawlerId[]): CandidateFleet {
     return this.#fleets.of(candidates, this.peerRtts);
   }
 
-  /** The most specific subnet of more than one address that contains this address (paper section 4.3). */
+  /** Smallest subnet of more than one address that contains this address (paper section 4.3). */
   subnetOf(address: string): SubnetId | null {
     const parsed = parseAddress(address);
     return parsed ? this.#tree.mostSpecificNonUnaryId(parsed) : null;
@@ -179,12 +179,12 @@ export class CoordinatorState {
     return this.#delegations.get(subnetId);
   }
 
-  /** Avoids creating the record. */
+  /** Returns the owner without creating the record. */
   ownerOf(subnetId: SubnetId): CrawlerId | null {
     return this.#delegations.ownerOf(subnetId);
   }
 
-  /** Current, first come first. */
+  /** The current subnets, in order of delegation. */
   subnetsOf(crawlerId: CrawlerId): readonly SubnetId[] {
     return this.#delegations.subnetsOf(crawlerId);
   }
@@ -204,7 +204,7 @@ export class CoordinatorState {
     for (const watcher of this.#watchers) watcher(subnetId);
   }
 
-  /** Like the store: the former crawler becomes the runner-up unless it has left. */
+  /** As in the store, the former crawler becomes the runner-up unless it has left. */
   moveDelegation(move: DelegationMove): void {
     const stays = move.cause !== "crawler-left";
     this.setDelegation({
@@ -230,10 +230,10 @@ export class CoordinatorState {
 /** Sample size for the progress of a large fleet. */
 const crawlersLookedAt = 500;
 
-// Caches fleets of recent rounds. Nearly every round has the previous candidates, and building a fleet of 200 takes
-// longer than a whole look-up.
+// Caches fleets of recent rounds. Nearly every round has the same candidates as the one before, and building a fleet of 200
+// takes longer than a whole look-up.
 
-/** Number of alternating candidate sets: partners that deny a target, crawlers that are full for the day. */
+/** Number of candidate sets that alternate, because partners deny a target or crawlers are full for the day. */
 const kept = 8;
 
 class RecentFleets {

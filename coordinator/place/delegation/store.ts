@@ -44,8 +44,8 @@ const mostTogether = 200;
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /**
- * `somebody` returns the distinct partitions of crawlers that could take a subnet; empty without domain sets.
- * `coordinatorNumber` fences writes to the leader; null without coordinators.
+ * `somebody` returns the distinct partitions of crawlers that could take a subnet. Empty if no crawler has domain sets.
+ * `coordinatorNumber` fences writes to the leader. Null if there are no coordinators.
  */
 export function createDelegationStore(
   pool: Pool,
@@ -65,17 +65,17 @@ export function createDelegationStore(
   const subnetsIn = async (text: string, values: readonly unknown[] = []): Promise<SubnetId[]> =>
     (await readRows<{ subnet_id: SubnetId }>(pool, text, values)).map((row) => row.subnet_id);
   return {
-    /** Visits every delegation by ascending subnet, without building a list; returns how many. */
+    /** Visits every delegation by ascending subnet, without building a list. Returns how many. */
     readEach: async (visit: (delegation: Delegation) => void) => await readEach(pool, visit),
     /** Undelegated subnets are missing from the result. */
     read: async (subnetIds: readonly SubnetId[]): Promise<Delegation[]> =>
       await readRows<Delegation>(pool, `${selectDelegations} where subnet_id = any($1)`, [subnetIds]),
-    /** Undelegated subnets with due URLs, without `except`, by the time their first host was admitted. */
+    /** Undelegated subnets with due URLs, except those in `except`, by the time their first host was admitted. */
     waiting: async (limit: number, except: readonly SubnetId[]) =>
       await waiting(pool, limit, except, somebody()),
     /** A URL and address to probe in these subnets (recalibration and retries). */
     targetsFor: async (subnetIds: readonly SubnetId[]) => await targetsFor(pool, subnetIds, somebody()),
-    /** The latest rounds of whole subnets decided by measurement, oldest first; anycast teaches nothing. */
+    /** The latest rounds of whole subnets decided by measurement, oldest first. Anycast rounds, which teach nothing, are left out. */
     latestRounds: async (limit: number): Promise<MeasuredRound[]> =>
       await readRows<MeasuredRound>(pool, selectLatestRounds, [limit]),
     /** Stores round, probes and, if decided, the delegation and its history, in one transaction. */
@@ -84,32 +84,35 @@ export function createDelegationStore(
     /** Delegates a crawler's own subnet without a probe (paper 4.1), unless it is already delegated. */
     delegateOwnSubnet: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date) =>
       await own.ask({ subnetId, crawlerId, now }),
-    /** Makes the moves whose `from` still owns the subnet in one transaction; returns those made. */
+    /** Makes the moves whose `from` still owns the subnet, in one transaction. Returns those made. */
     move: async (moves: readonly DelegationMove[], now: Date) =>
       await asLeader(async (client) => await move(client, moves, now)),
     /** Daily load of each crawler with a subnet, at this recrawl interval. */
     crawlerLoads: async (recrawlDays: number) => await crawlerLoads(pool, recrawlDays),
-    /** The loads of these crawlers' subnets with their crawlers' RTTs; `displaced` adds subnets that went to relieve a crawler. */
+    /** Loads of these crawlers' subnets, with the owners' RTTs. `displaced` adds subnets that went to relieve a crawler. */
     loads: async (recrawlDays: number, crawlerIds: readonly CrawlerId[], which = { displaced: false }) =>
       await loads(pool, recrawlDays, crawlerIds, which),
     /** Subnets this crawler lost by leaving or draining, with the RTT it had measured. */
     formerSubnets: async (crawlerId: CrawlerId, since: Date) => await formerSubnets(pool, crawlerId, since),
     /** Measured RTTs per subnet from the latest round, for the variance rule and the runner-up search. */
     probedRtts: async (subnetIds: readonly SubnetId[]) => await probedRtts(pool, subnetIds),
-    /** Decided by a round before a time, oldest first after a position (null is the beginning). */
+    /** Delegations decided by a round before a time, oldest first after a position (null is the beginning). */
     decidedBefore: async (before: Date, behind: AgedDelegation | null, limit: number) =>
       await decidedBefore(pool, before, behind, limit),
-    /** What the latest rounds show of how long decisions last. */
+    /** What the latest rounds show about how long decisions last. */
     checkOutcomes: async (mostRounds: number) => await checkOutcomes(pool, mostRounds),
-    /** For display only; the rates are learned again from rounds. */
+    /** Saved for display only. The rates are learned again from rounds. */
     saveMoveRates: async (rates: MoveRates) =>
       await asLeader(async (client) => await saveMoveRates(client, rates)),
     /** Unmeasured delegations with something to probe, most daily fetches first. */
     unmeasured: async (asked: UnmeasuredAsked) => await unmeasured(pool, asked),
-    /** The crawler moved: its subnets' measurements, and its others, are void. Returns the changed delegations. */
+    /**
+     * Records that the crawler moved. The measurements of its subnets, and its other measurements, become void. Returns the
+     * changed delegations.
+     */
     leavePlace: async (crawlerId: CrawlerId, now: Date) =>
       await inTransaction(pool, async (client) => await leavePlace(client, crawlerId, now)),
-    /** Unmeasured until the crawler's first fetch is compared with others. Returns false when already delegated. */
+    /** Delegates a subnet as unmeasured until its first fetch is compared with others. Returns false if already delegated. */
     delegateProvisionally: async (subnetId: SubnetId, crawlerId: CrawlerId, now: Date): Promise<boolean> =>
       await asLeader(async (client) => {
         const { rowCount } = await client.query(insertProvisional, [subnetId, crawlerId, now]);
@@ -120,7 +123,7 @@ export function createDelegationStore(
     /** Listed places that rounds found not to be anycast. */
     notAnycast: async (): Promise<string[]> =>
       (await readRows<{ place: string }>(pool, "select place from anycast_check")).map(({ place }) => place),
-    /** Subnets of these hosts; hosts not in the frontier or without an address have none. */
+    /** Subnets of these hosts. Hosts that are not in the frontier or have no address have none. */
     subnetsOfHosts: async (hosts: readonly HostHash[]) =>
       hosts.length === 0 ? [] : await subnetsIn(selectSubnetsOfHosts, [hosts]),
   };
@@ -170,8 +173,8 @@ async function saveRound(client: PoolClient, round: FinishedRound): Promise<Roun
 }
 
 /**
- * Stores the round with every probe. For a round within a subnet, the subnet is stored apart, so that it does not
- * count as one of the whole.
+ * Stores the round with every probe. For a round within a subnet, the subnet is stored separately, so that the round does not
+ * count as one of the whole subnet.
  */
 export async function addRound(
   client: PoolClient,
@@ -239,7 +242,7 @@ async function delegate(
     "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
     [round.subnetId],
   );
-  // Without comparable crawlers nobody was silent, so it is due as soon as somebody can be compared.
+  // Without comparable crawlers nobody failed to answer, so the subnet is due as soon as a crawler can be compared.
   const isUnanswered = !round.measured && round.probes.length > 0;
   const unanswered = isUnanswered ? (rows[0]?.unanswered_rounds ?? 0) + 1 : 0;
   await client.query(
@@ -278,10 +281,10 @@ async function delegate(
 /** First wait before an unmeasurable subnet is probed again. */
 const firstMs = 5 * 60_000;
 
-/** Longest wait: twice a day, to notice when it answers again. */
+/** Maximum wait: twice a day, to notice when the subnet answers again. */
 const longestMs = 12 * 3_600_000;
 
-/** The wait in ms after this many unanswered rounds (from 1); it doubles each time. */
+/** The wait in ms after `unansweredRounds` (from 1). It doubles each time. */
 const retryWaitMs = (unansweredRounds: number): number =>
   Math.min(longestMs, firstMs * 2 ** Math.min(30, unansweredRounds - 1));
 
@@ -321,9 +324,9 @@ async function ownSubnets(pool: Pool, taken: readonly OwnSubnet[]): Promise<bool
 }
 
 /**
- * Records that the crawler moved (`placed_at`). Its delegations wait to be measured, including its own subnet's; it is
- * removed as others' runner-up; and it searches for nearby subnets like a newcomer. Anycast ranges were assigned by
- * load, which has not changed.
+ * Records that the crawler moved (`placed_at`). Its delegations wait to be measured, including its own subnet's. It is
+ * removed as others' runner-up, and searches for nearby subnets like a newcomer. Anycast ranges were assigned by load, which
+ * has not changed.
  */
 async function leavePlace(client: PoolClient, crawlerId: CrawlerId, now: Date): Promise<SubnetId[]> {
   await client.query(

@@ -12,13 +12,13 @@ import { heldByOneSql, type Partition } from "../domain-sets/partition.ts";
 import type { DelegationMove, WaitingSubnet } from "./delegation.ts";
 import { isFromHere } from "./round-store.ts";
 
-/** Waiting subnets named per holder; the others follow when these are decided. */
+/** Maximum waiting subnets named per holder. The others follow when these are decided. */
 const perHolder = 8;
 
-/** Due URLs are counted up to this; more would change nothing. */
+/** Maximum count of due URLs. Counting more would change nothing. */
 const countedUrls = 1000;
 
-/** Hosts by which a subnet's candidates are distinguished; held ones come first. */
+/** Maximum hosts by which a subnet's candidates are distinguished. Held ones come first. */
 const hostsNamed = 200;
 
 /** Undelegated subnets with due URLs, by the time their first host was admitted. */
@@ -119,10 +119,10 @@ export async function targetsFor(
   return rows.map(targetOf);
 }
 
-/** A row as read; without domain sets in the fleet, no hosts are named. */
+/** A row as read. If no crawler has domain sets, no hosts are named. */
 type TargetRow = Omit<WaitingSubnet, "hosts"> & { readonly hosts: readonly HostToHold[] | null };
 
-/** SQL parts over hosts `h`; without domain sets in the fleet they are neutral. */
+/** SQL parts over hosts `h`. If no crawler has domain sets, they are neutral. */
 function heldFirst(somebody: readonly Partition[], first: number) {
   if (somebody.length === 0) return { order: "", values: [], hostsOf: () => "null::jsonb as hosts" };
   const { condition, values } = heldByOneSql(somebody, "h", first);
@@ -146,8 +146,8 @@ function targetOf({ hosts, ...target }: TargetRow): WaitingSubnet {
 // Tables delegation and delegation_history: subnets that change crawlers without a round.
 
 /**
- * The former crawler becomes the runner-up with its RTT, unless it has left. The deciding round stays, since its
- * probes are still what is known.
+ * Changes a subnet's crawler. The former one becomes the runner-up with its RTT, unless it has left. The deciding round
+ * stays, since its probes are still the best knowledge.
  */
 export async function move(
   client: PoolClient,
@@ -183,7 +183,7 @@ export async function move(
   return rows.map((row) => row.subnet_id);
 }
 
-/** At most this many of the latest subnets lost by a crawler are considered. */
+/** Maximum subnets lost by a crawler that are considered, the latest first. */
 const mostFormer = 200_000;
 
 /** Subnets taken from a crawler because it left or was drained, with its RTT in the round that still decides them. */

@@ -1,10 +1,10 @@
 /**
- * The measured round-trip times between crawlers: for each crawler a short row of peers, ordered by slot. Of the two
- * directions' latest measurements the smaller counts, since congestion only adds.
+ * The measured round-trip times between crawlers: for each crawler a short row of peers, ordered by slot. The smaller of the
+ * two directions' latest measurements counts, since congestion only adds.
  *
- * A fleet of up to 724 keeps every pair. In a larger one each crawler keeps a limited number of peers and forgets the
- * one measured longest ago, which is never a landmark or a neighbour, as these are measured again and again. An entry
- * takes 24 bytes, and a crawler of 10,000 some 6 KB (test/bench/results/delegation-cost.md).
+ * A fleet of up to 724 keeps every pair. In a larger one each crawler keeps a limited number of peers and forgets the one
+ * measured longest ago, which is never a landmark or a neighbour, as these are measured again and again. An entry takes 24
+ * bytes, and a crawler of 10,000 some 6 KB (test/bench/results/delegation-cost.md).
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
@@ -12,10 +12,10 @@ import { smallestOf } from "#core/small-collections";
 /** Total pairs kept: 724 crawlers keep all of theirs. */
 const pairsInAll = 2 ** 19;
 
-/** Peers kept per crawler in the largest fleet: landmarks, neighbours and four turns of others. */
+/** Peers kept per crawler in the largest fleet: landmarks, neighbours and four refresh intervals of others. */
 const leastKeptByEach = 96;
 
-/** Peers kept per crawler in a fleet of this size; infinite when all are. */
+/** Maximum peers kept per crawler in a fleet of `crawlers`. Infinite if all are kept. */
 export function peersKeptByEach(crawlers: number): number {
   const share = Math.floor(pairsInAll / Math.max(1, crawlers));
   return share >= crawlers ? Number.POSITIVE_INFINITY : Math.max(leastKeptByEach, share);
@@ -39,14 +39,14 @@ interface NearestStretch {
 interface KnownPeers {
   readonly length: number;
   readonly peers: Int32Array;
-  /** NaN when neither side has measured the other. */
+  /** NaN if neither side has measured the other. */
   readonly bestMs: Float64Array;
 }
 
-/** Nearest peers cached per crawler. */
+/** Maximum nearest peers cached per crawler. */
 const mostAtHand = 32;
 
-/** The cache is missing or outdated. */
+/** Marks a cache that is missing or outdated. */
 const stale = -1;
 
 export class PeerMatrix {
@@ -89,7 +89,7 @@ export class PeerMatrix {
     return this.#ids.length;
   }
 
-  /** Slots of all crawlers ever named; they never change. */
+  /** Slots of all crawlers ever named. They never change. */
   get slots(): ReadonlyMap<CrawlerId, number> {
     return this.#slots;
   }
@@ -125,7 +125,7 @@ export class PeerMatrix {
     return this.#ids[slot]!;
   }
 
-  /** Takes an RTT in ms; ignores invalid ones (negative, NaN, to itself). */
+  /** Takes an RTT in ms. Ignores invalid ones (negative, NaN, to itself). */
   learn(from: number, to: number, rttMs: number, atMs: number): void {
     if (!(rttMs >= 0) || !Number.isFinite(rttMs) || from === to) return;
     const row = this.#rows[from]!;
@@ -140,7 +140,7 @@ export class PeerMatrix {
     this.touch(from, to, atMs);
   }
 
-  /** Records that a measurement was made or requested at this time. */
+  /** Records that a measurement was made or requested at `atMs`. */
   touch(from: number, to: number, atMs: number): void {
     const row = this.#rows[from]!;
     row.touch(row.placeFor(to), Math.max(1, Math.floor(atMs / 1000)));
@@ -159,25 +159,25 @@ export class PeerMatrix {
         if (this.#rows[from]!.find(to) >= 0) this.#forget(from, to);
   }
 
-  /** RTT in ms between two crawlers; null when neither has measured the other. */
+  /** RTT in ms between two crawlers. Null if neither has measured the other. */
   rttMs(a: CrawlerId, b: CrawlerId): number | null {
     return knownMs(this.rttMsAt(this.#slots.get(a) ?? -1, this.#slots.get(b) ?? -1));
   }
 
-  /** What the first measured to the second, in ms, or null. */
+  /** The RTT in ms that the first crawler measured to the second, or null. */
   measuredMs(from: CrawlerId, to: CrawlerId): number | null {
     return knownMs(this.measuredMsAt(this.#slots.get(from) ?? -1, this.#slots.get(to) ?? -1));
   }
 
-  /** RTT in ms between two slots; NaN when neither has measured the other. */
+  /** RTT in ms between two slots. NaN if neither has measured the other. */
   rttMsAt(a: number, b: number): number {
     const [one, other] = [this.#rows[a], this.#rows[b]];
     if (one === undefined || other === undefined) return Number.NaN;
-    // A landmark's row is long.
+    // Landmarks have long rows, so the shorter row is searched.
     return one.length <= other.length ? one.bestOf(b) : other.bestOf(a);
   }
 
-  /** RTTs from one slot to many, in order; NaN when unknown. */
+  /** RTTs from one slot to many, in order. NaN if unknown. */
   rttsBetween(from: number, to: Int32Array): Float64Array {
     const rttsMs = new Float64Array(to.length).fill(Number.NaN);
     const row = this.#rows[from];
@@ -206,18 +206,18 @@ export class PeerMatrix {
       if (!Number.isNaN(row.bestMs[at]!)) visit(row.peers[at]!, row.bestMs[at]!);
   }
 
-  /** The slot's row; valid until the next change. */
+  /** The slot's row. Valid until the next change. */
   knownTo(slot: number): KnownPeers {
     return this.#rows[slot] ?? nobody;
   }
 
-  /** Known slots, nearest first. */
+  /** Slots with a known RTT, nearest first. */
   nearestOf(slot: number): Int32Array {
     const { from, to, slots } = this.nearestAtHand(slot);
     return slots.subarray(from, to);
   }
 
-  /** Cached until something changes; valid until the next call. */
+  /** Cached until something changes. Valid until the next call. */
   nearestAtHand(slot: number): NearestStretch {
     const nearest = this.#nearest;
     if (slot < 0 || slot >= this.#rows.length) {
@@ -254,7 +254,7 @@ export class PeerMatrix {
     this.#nearest.rttsMs.set(rttsMs);
   }
 
-  /** What one slot measured to another, in ms; NaN for nothing. */
+  /** The RTT in ms that one slot measured to another. NaN for none. */
   measuredMsAt(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
@@ -265,7 +265,7 @@ export class PeerMatrix {
     return this.#rows[slot]?.known ?? 0;
   }
 
-  /** When this direction was last measured or requested, in seconds; 0 for never. */
+  /** When this direction was last measured or requested, in seconds. 0 for never. */
   touchedAt(from: number, to: number): number {
     const row = this.#rows[from];
     const at = row?.find(to) ?? -1;
@@ -279,7 +279,7 @@ export class PeerMatrix {
     if (slot < this.#nearest.counts.length) this.#nearest.counts[slot] = stale;
   }
 
-  /** Forgets what `from` measured; the peer keeps its own measurement. */
+  /** Forgets what `from` measured. The peer keeps its own measurement. */
   #forget(from: number, to: number): void {
     const row = this.#rows[from]!;
     const back = this.#rows[to]!;
@@ -300,25 +300,25 @@ const knownMs = (rttMs: number): number | null => (Number.isNaN(rttMs) ? null : 
 
 const nobody: KnownPeers = { length: 0, peers: new Int32Array(0), bestMs: new Float64Array(0) };
 
-/** NaN to NaN is no change. */
+/** A change from NaN to NaN does not count. */
 function isOther(beforeMs: number, nowMs: number): boolean {
   if (Number.isNaN(nowMs)) return !Number.isNaN(beforeMs);
   return !(Math.abs(nowMs - beforeMs) <= 2 + 0.1 * beforeMs);
 }
 
-/** A crawler's peers by ascending slot; positions are valid until an entry is added or removed. */
+/** A crawler's peers by ascending slot. Positions are valid until an entry is added or removed. */
 class PeerRow {
   length = 0;
   peers = new Int32Array(0);
-  /** The smaller direction; NaN when neither is known. */
+  /** The smaller direction. NaN if neither is known. */
   bestMs = new Float64Array(0);
-  /** This crawler's measurements; NaN for none. */
+  /** This crawler's measurements. NaN for none. */
   ownMs = new Float64Array(0);
-  /** Last measurement or request, in seconds; 0 for never. */
+  /** Time of the last measurement or request, in seconds. 0 for never. */
   ownAt = new Uint32Array(0);
-  /** Entries with a known RTT. */
+  /** Number of entries with a known RTT. */
   known = 0;
-  /** Entries measured or requested by this crawler. */
+  /** Number of entries measured or requested by this crawler. */
   touched = 0;
 
   get bytes(): number {
@@ -336,7 +336,7 @@ class PeerRow {
     return at < this.length && this.peers[at] === peer ? at : -1;
   }
 
-  /** The peer's position; adds an entry if needed. */
+  /** The peer's position. Adds an entry if needed. */
   placeFor(peer: number): number {
     const at = this.#firstFrom(peer);
     if (at < this.length && this.peers[at] === peer) return at;
@@ -360,7 +360,7 @@ class PeerRow {
     this.ownAt[at] = atSeconds;
   }
 
-  /** The peer left unmeasured longest, except one. */
+  /** The peer whose last measurement is oldest, except `but`. */
   longestAlone(but: number): number {
     let found = -1;
     for (let at = 0; at < this.length; at++) {
@@ -382,7 +382,7 @@ class PeerRow {
     const { peers } = this;
     let low = 0;
     let high = this.length;
-    // Crawlers mostly come in the order of their slots.
+    // Crawlers mostly arrive in the order of their slots.
     if (high > 0 && peers[high - 1]! < peer) return high;
     while (low < high) {
       const middle = (low + high) >>> 1;

@@ -4,17 +4,17 @@ import { mix32 } from "#core/random";
 import { smallestOf } from "#core/small-collections";
 import type { PeerMatrix } from "./peer-matrix.ts";
 
-// Estimates RTTs between crawlers that have not measured each other yet, from the landmarks that both have measured. By
-// the triangle inequality, each landmark l bounds the RTT from a to b by |D[a][l] − D[b][l]| and D[a][l] + D[b][l]; the
-// estimate is the middle of the tightest bounds.
+// Estimates RTTs between crawlers that have not measured each other yet, from the landmarks that both have measured. By the
+// triangle inequality, each landmark l bounds the RTT from a to b by |D[a][l] − D[b][l]| and D[a][l] + D[b][l]. The estimate
+// is the middle of the tightest bounds.
 //
-// Estimates are off by some 20 ms, and by 50 in one of ten, because the Internet violates the inequality. They only
-// choose what a crawler measures next: as measurements for `nearest` they cost five to ten points of accuracy
+// Estimates are off by some 20 ms, and by 50 in one of ten, because the Internet violates the inequality. They only determine
+// what a crawler measures next, since as measurements for `nearest` they cost five to ten points of accuracy
 // (test/bench/results/calibration.md).
 
 /** The landmarks' measurements, arranged for many queries. */
 export class LandmarkEstimates {
-  /** Per landmark the RTT in ms to every slot; NaN when unknown. */
+  /** For each landmark the RTT in ms to every slot. NaN if unknown. */
   readonly #fromLandmarks: readonly Float64Array[];
 
   constructor(matrix: PeerMatrix, landmarks: readonly CrawlerId[]) {
@@ -29,7 +29,7 @@ export class LandmarkEstimates {
     });
   }
 
-  /** In ms; NaN when no landmark knows both. */
+  /** In ms. NaN if no landmark knows both. */
   between(a: number, b: number): number {
     let leastMs = 0;
     let mostMs = Number.POSITIVE_INFINITY;
@@ -58,16 +58,16 @@ export class LandmarkEstimates {
 
 // Which crawlers measure which others, at a rate that the fleet can afford: 48 each in ten minutes.
 //
-// up to 49 crawlers    everybody measures everybody
-// up to 97             each pair is measured by one of the two
-// beyond               16 landmarks, the 16 nearest, and of the rest those measured longest ago
+//     up to 49 crawlers    everybody measures everybody
+//     up to 97             each pair is measured by one of the two
+//     beyond               16 landmarks, the 16 nearest, and of the rest those measured longest ago
 //
-// A fleet of 200 knows all its pairs after 40 minutes, one of 1,000 three quarters of them after 160. Neighbours matter
-// most, because subnets near a crawler are decided between it and them; until measured, they are estimated. Landmarks
-// are chosen by a hash of the crawler's number, so that they are stable, are spread like the fleet and need no RTTs.
+// A fleet of 200 knows all its pairs after 40 minutes, one of 1,000 three quarters of them after 160. Neighbours matter most,
+// because subnets near a crawler are decided between it and them. Until they are measured, they are estimated. Landmarks are
+// chosen by a hash of the crawler's number, so that they are stable, are spread like the fleet and need no RTTs.
 //
-// Beyond 500 crawlers, neighbours and others are searched among a sample of some 500 (`PeerSearch`) that changes from
-// turn to turn, since all pairs would be too many.
+// In a fleet of more than 500 crawlers, neighbours and others are searched among a sample of some 500 (`PeerSearch`) that
+// changes with every interval, since all pairs would be too many.
 
 /** Measurements per crawler and refresh interval. */
 export const peersPerTurn = 48;
@@ -81,10 +81,10 @@ const peerRetryMs = 50_000;
 export const landmarkCount = 16;
 export const neighbourCount = 16;
 
-/** The largest fleet in which every pair is measured in every interval. */
+/** Maximum fleet in which every pair is measured in every interval. */
 const largestMesh = 2 * peersPerTurn + 1;
 
-/** Empty when every pair is measured anyway. */
+/** Empty if every pair is measured anyway. */
 export function landmarksOf(online: readonly CrawlerId[]): CrawlerId[] {
   if (online.length <= largestMesh) return [];
   const drawn = Float64Array.from(online, (crawlerId: CrawlerId) => mix32(crawlerId));
@@ -106,8 +106,8 @@ export function isNewcomer(crawlerId: CrawlerId, { matrix, online, landmarks }: 
 }
 
 /**
- * The peers to measure now, most useful first, marked as requested. Excludes pairs measured or requested by either
- * side within the interval. Crawlers of one turn share `search`.
+ * The peers to measure now, most useful first, marked as requested. Excludes pairs measured or requested by either side
+ * within the interval. Crawlers served together share `search`.
  */
 export function peersFor(
   crawlerId: CrawlerId,
@@ -145,7 +145,7 @@ function meshPeers(crawlerId: CrawlerId, online: readonly CrawlerId[]): readonly
   return others.filter((peer) => ((crawlerId + peer) % 2 === 0) === crawlerId < peer);
 }
 
-/** The largest fleet in which all other crawlers are considered. */
+/** Maximum fleet in which all other crawlers are considered. */
 export const lookedAtWhole = 500;
 
 /** Candidates in a larger fleet: beside the same landmark, at random, and neighbours of each of the nearest. */
@@ -154,12 +154,12 @@ const ofAnybody = 128;
 const nearestFollowed = 12;
 const nearestOfEach = 12;
 
-/** Finds each crawler's possible neighbours and the longest unmeasured, for all crawlers of one turn. */
+/** Finds each crawler's possible neighbours and the longest unmeasured, for all crawlers that are served together. */
 export class PeerSearch {
   readonly #turn: PeerTurn;
   readonly #slots: Int32Array;
   readonly #estimates: LandmarkEstimates;
-  /** Position among the online crawlers by slot; −1 when offline. */
+  /** Position among the online crawlers by slot. −1 if offline. */
   readonly #positions: Int32Array;
   /** Positions nearest to each landmark. */
   #besides: readonly number[][] | null = null;
@@ -226,7 +226,7 @@ export class PeerSearch {
     return this.#positions[slot] ?? -1;
   }
 
-  /** Crawlers with the same nearest landmark; empty while unknown. */
+  /** Crawlers with the same nearest landmark. Empty if that is unknown. */
   #besideOf(own: number): readonly number[] {
     this.#besides ??= this.#findBesides();
     return this.#besides[this.#estimates.nearestTo(own)] ?? [];
@@ -239,7 +239,7 @@ export class PeerSearch {
   }
 }
 
-/** All of a short list, else an evenly spaced sample from a start that changes with every turn. */
+/** All of a short list, otherwise an evenly spaced sample from a start that changes with every interval. */
 function addSome(
   chosen: Set<number>,
   { wanted, of, turn }: { readonly wanted: number; readonly of: number; readonly turn: number },
@@ -250,7 +250,7 @@ function addSome(
     chosen.add(at(Math.floor((turn % of) + (drawn * of) / most) % of));
 }
 
-/** Indexes of the smallest keys, ascending; ties keep their order. */
+/** Indexes of the smallest keys, ascending. Ties keep their order. */
 function smallest(count: number, wanted: number, keyOf: (index: number) => number): number[] {
   return Array.from(
     smallestOf(

@@ -1,30 +1,30 @@
 /**
- * The round-trip time between a crawler and a subnet that it never probed, from what others measured and from the
- * crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a` measured as
- * `y` is for crawler `c` between |D[a][c] − y| and D[a][c] + y; the bounds of all who measured are put together.
- * Half way between them is the prediction.
+ * The round-trip time between a crawler and a subnet that it never probed, estimated from what others measured and from the
+ * crawlers' distances to each other (design section 6). By the triangle inequality, what crawler `a` measured as `y` is for
+ * crawler `c` between |D[a][c] − y| and D[a][c] + y. The bounds of all who measured are combined, and the prediction is the
+ * middle between them.
  *
- * What other subnets taught of the middle's errors, by holder and nearest crawler, was once added, and made it worse: in six
- * generated worlds the median error was 0.5 to 0.9 ms larger with it (test/bench/results/balance.md).
+ * Adding the errors of the middle at other subnets, by holder and nearest crawler, made it worse: in six generated worlds the
+ * median error was 0.5 to 0.9 ms larger with them (test/bench/results/balance.md).
  */
 import type { CrawlerId } from "#core/ids";
 
 /** RTT (ms) assumed when nothing is known: about half way round the world by cable. */
 export const unknownRttMs = 200;
 
-/** RTT (ms) of a crawler that could not measure the subnet; ignored in predictions. */
+/** RTT (ms) of a crawler that could not measure the subnet. Ignored in predictions. */
 export const unmeasurableMs = 10_000;
 
-/** RTT (ms) between two crawlers, in either direction; undefined when unmeasured. */
+/** RTT (ms) between two crawlers, in either direction. Undefined if unmeasured. */
 export type CrawlerRtt = (a: CrawlerId, b: CrawlerId) => number | undefined;
 
 export interface RttBounds {
   readonly leastMs: number;
-  /** Infinite when unknown. */
+  /** Infinite if unknown. */
   readonly mostMs: number;
 }
 
-/** Takes pairs of a crawler's distance (NaN when unknown) and what that one measured. */
+/** Takes pairs of a crawler's distance (NaN if unknown) and the RTT that this crawler measured. */
 export function rttBounds(
   measured: readonly (readonly [apartMs: number | undefined, rttMs: number])[],
 ): RttBounds {
@@ -38,7 +38,7 @@ export function rttBounds(
   return { leastMs, mostMs };
 }
 
-/** The bounds cross when triangles are violated; the middle is still the best guess. */
+/** If triangles are violated, the bounds cross, and the middle is still the best guess. */
 export function middleOf({ leastMs, mostMs }: RttBounds): number {
   return mostMs === Number.POSITIVE_INFINITY ? unknownRttMs : (leastMs + mostMs) / 2;
 }
@@ -52,7 +52,7 @@ function spreadOf({ leastMs, mostMs }: RttBounds): number {
 }
 
 interface Row {
-  /** Indexes of those who measured it; for an unmeasured subnet its crawler, assumed to be beside it. */
+  /** Indexes of the crawlers that measured the subnet. For an unmeasured one its crawler, assumed to be beside it. */
   readonly crawlers: number[];
   readonly rttsMs: number[];
   readonly isGuessed: boolean;
@@ -65,9 +65,9 @@ export class RttTable {
   readonly #indexOf = new Map<CrawlerId, number>();
   readonly #crawlerRttMs: CrawlerRtt;
   readonly #rows: Row[] = [];
-  /** Each crawler's RTTs (ms; NaN unknown) to all crawlers. */
+  /** Each crawler's RTTs (ms) to all crawlers. NaN if unknown. */
   #apartMs: Float64Array[] = [];
-  /** Each crawler's peers, nearest first and unknown last; computed on demand. */
+  /** Each crawler's peers, nearest first and unknown last. Computed on demand. */
   #neighbours: (readonly number[] | undefined)[] = [];
 
   constructor(crawlerRttMs: CrawlerRtt) {
@@ -132,8 +132,8 @@ export class RttTable {
   }
 
   /**
-   * Crawlers that may be near: those that measured, and about `breadth` nearest neighbours of the fastest. Others are
-   * nearer only if several measurements contradict that.
+   * Crawlers that may be near: those that measured, and about `breadth` nearest neighbours of the fastest. Others are nearer
+   * only if several measurements contradict that.
    */
   likely(row: number, breadth: number): number[] {
     const { crawlers, rttsMs } = this.#rows[row]!;
@@ -168,7 +168,7 @@ export class RttTable {
   }
 }
 
-/** Expected amount by which a normally distributed RTT is below a limit, counting 0 when above. */
+/** Expected amount by which a normally distributed RTT is below a limit, counting 0 if it is above. */
 export function expectedGainMs(limitMs: number, meanMs: number, spreadMs: number): number {
   const z = (limitMs - meanMs) / spreadMs;
   if (z < -4) return 0;

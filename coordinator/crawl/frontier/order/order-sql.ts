@@ -98,10 +98,7 @@ const fewUrls = 100;
 /** Maximum entries of each list, new and old: fifteen slices of twenty. */
 const listedUrls = 300;
 
-/**
- * Age at which a shortlist is rebuilt. A host asked once a second has fifteen to thirty slices of twenty fetched in this
- * time.
- */
+/** Age at which a shortlist is rebuilt. A host asked once a second has fifteen to thirty slices of twenty fetched by then. */
 const listMinutes = 10;
 
 /** Extra entries examined, since some may no longer be due. */

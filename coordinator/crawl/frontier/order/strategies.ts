@@ -172,10 +172,7 @@ export function worthShareOf(order: FrontierOrder | undefined): number {
 // smaller, so the fraction of a slot is carried to the host's next lease, which makes the share exact over many leases.
 // A list that runs out leaves its slots to the other.
 
-/**
- * Returns how many of the `slots` the `share` is entitled to, including the fraction carried over, and the new fraction to
- * carry (below 1).
- */
+/** Returns how many of the `slots` the `share` gets, with the fraction carried over, and the new fraction to carry (below 1). */
 export function shareOf(
   slots: number,
   share: number,

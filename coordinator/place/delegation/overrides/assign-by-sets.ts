@@ -1,13 +1,13 @@
 /**
- * Assigns hosts by domain sets: a host's crawler must both be near (own its subnet) and hold the host by its sets
- * (WEB-SAILOR section 3.1). A subnet goes to the nearest crawler that may have any of its hosts. Its other hosts go to
- * the nearest crawlers that hold them, by one probe round per group of hosts with the same possible crawlers. A subnet
- * whose crawler may have none of its hosts any more is probed again as a whole.
+ * Assigns hosts by domain sets: a host's crawler must both be near (own its subnet) and hold the host by its sets (WEB-SAILOR
+ * section 3.1). A subnet goes to the nearest crawler that may have any of its hosts. Its other hosts go to the nearest
+ * crawlers that hold them, by one probe round per group of hosts with the same possible crawlers. If a subnet's crawler may
+ * no longer have any of its hosts, the whole subnet is probed again.
  *
- * A host's language is known once its pages are fetched. Until then every language's set may hold it, so the nearest
- * crawler by name gets it; afterwards the nearest that holds the language.
+ * A host's language is known once its pages are fetched. Until then every language's set may hold it, so the nearest crawler
+ * by name gets it. Afterwards the nearest that holds the language gets it.
  *
- * Hosts that no set holds wait; nothing is leased to a crawler that does not hold it (frontier/due-host-reads). When
+ * Hosts that no set holds wait, because no host is leased to a crawler that does not hold it (frontier/due-host-reads). When
  * sets change, open leases finish and hosts move with the next passes.
  */
 
@@ -27,15 +27,15 @@ export interface DelegateBySetsPorts extends FinerRoundPorts {
   readonly partitionOf: (crawlerId: CrawlerId) => Partition;
 }
 
-/** Limits per pass: hosts of one crawler, and probe rounds. */
+/** Maximum hosts of one crawler, and probe rounds, per pass. */
 const hostsPerPass = 500;
 
 const roundsPerPass = 32;
 
-/** Like the subnets' refresh interval (recalibration.refreshDays). */
+/** The same as the subnets' refresh interval (recalibration.refreshDays). */
 const reviewMs = 30 * 86_400_000;
 
-/** One pass; returns how many hosts got a crawler of their own and how many returned to their subnets'. */
+/** Makes one pass. Returns how many hosts got a crawler of their own and how many returned to that of their subnet. */
 export async function delegateBySets(
   ports: DelegateBySetsPorts,
 ): Promise<{ readonly moved: number; readonly ended: number }> {
@@ -63,14 +63,14 @@ export async function delegateBySets(
     const apart = hosts.filter(({ subnetId }) => !useless.includes(subnetId));
     const chosen = groups(apart, able, ports).slice(0, rounds);
     rounds -= chosen.length;
-    // Concurrent, since each probe is paced by itself (delegation/probe-pacing).
+    // The rounds run concurrently, since each probe is paced by itself (delegation/probe-pacing).
     const given = await Promise.all(chosen.map(async (together) => await delegateTogether(together, ports)));
     moved += given.reduce((sum, hostsGiven) => sum + hostsGiven, 0);
   }
   return { moved, ended };
 }
 
-/** Requests new rounds for subnets of which the crawler may have nothing. */
+/** Requests new rounds for subnets of which the crawler may have no host. */
 async function uselessSubnets(
   hosts: readonly MisplacedHost[],
   crawler: { readonly crawlerId: CrawlerId; readonly partition: Partition },
@@ -117,7 +117,7 @@ async function delegateTogether(
   const errand = { target: { url, host, address }, withinSubnetId: subnetId, only: crawlers };
   const outcome = await finerRound({ ...errand, cause: "domain-set" }, ports);
   if (outcome === null) return 0;
-  // When nobody could measure, any crawler that holds the hosts gets them.
+  // If no crawler could measure, any crawler that holds the hosts gets them.
   const unmeasured = { crawlerId: crawlers[0]!, rttMs: null, runnerUpId: null, runnerUpRttMs: null };
   const now = ports.now();
   return await ports.misplacedHosts.delegate(
@@ -169,7 +169,7 @@ export function heldHosts(state: Fleet, config: { readonly domainSets: readonly 
   };
 }
 
-/** Distinct partitions of the connected crawlers; empty when nobody has domain sets. */
+/** Distinct partitions of the connected crawlers. Empty if no crawler has domain sets. */
 export function heldBySomebody(
   fleet: { readonly online: () => readonly CrawlerId[] },
   state: Fleet,
@@ -189,9 +189,9 @@ function keyOf(partition: Partition): string {
   );
 }
 
-// Updates hosts' languages when pages arrive, and once for all hosts that already had pages. When no domain set names
-// a language, they serve display only: at the first page and from time to time. A host's language is that of most of
-// its pages; until it is known, every language's set may hold the host.
+// Updates hosts' languages when pages arrive, and once for all hosts that already had pages. If no domain set names a
+// language, languages are only displayed, so they are updated at the first page and from time to time. A host's language is
+// that of most of its pages. Until it is known, every language's set may hold the host.
 
 /** Hosts of known language checked again per pass when no set depends on it. */
 const lookedAtAgain = 20;
@@ -201,7 +201,7 @@ const mostNoted = 20_000;
 export class HostLanguages {
   readonly #store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">;
   readonly #noted = new Set<HostHash>();
-  /** Progress of the initial scan; `done` at its end. */
+  /** Progress of the initial scan. `done` at its end. */
   #seen: HostHash | "done" | null = null;
 
   constructor(store: Pick<DomainSetStore, "refreshLanguages" | "hostsWithPages" | "hostsWithoutLanguage">) {

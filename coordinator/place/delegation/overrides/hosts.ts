@@ -32,10 +32,10 @@ const leastPauseMs = 60_000;
 
 const mostPauseMs = 3_600_000;
 
-/** An unclear name is given up after this many look-ups. */
+/** Maximum look-ups of an unclear name. */
 const mostAskings = 12;
 
-/** One pass; returns the hosts newly delegated by themselves. */
+/** Makes one pass. Returns the hosts newly delegated by themselves. */
 export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]> {
   const nowMs = () => ports.now().getTime();
   const noted = ports.names.takeNoted(nowMs());
@@ -55,7 +55,7 @@ export async function delegateHosts(ports: DelegateHostsPorts): Promise<string[]
   return delegated;
 }
 
-/** True when the address is in a subnet that the coordinator's answer did not contain. */
+/** True if the address is in a subnet that the coordinator's answer did not contain. */
 function isElsewhere(address: string, place: HostPlace, state: CoordinatorState): boolean {
   const [seen] = areasOf([address], state);
   return seen !== undefined && !share(areasOf(place.addresses, state), [seen], "subnetId");
@@ -112,7 +112,7 @@ async function askAround(suspect: SuspectedHost, ports: DelegateHostsPorts): Pro
   );
 }
 
-/** Resolves the name by the coordinator and a dozen crawlers; null when that is impossible now. */
+/** Resolves the name by the coordinator and a dozen crawlers. Null if that is impossible now. */
 export async function hearVantages(
   place: HostPlace,
   first: readonly (CrawlerId | null)[],
@@ -135,19 +135,18 @@ export function areasOf(addresses: readonly string[], state: CoordinatorState): 
   });
 }
 
-// Distinguishes names that resolve differently by place (GeoDNS) from servers that merely rotate answers. Several
-// vantage points (the coordinator, crawlers) answer repeatedly, more than the TTL apart, so that no cache repeats
-// itself.
+// Distinguishes names that resolve differently by place (GeoDNS) from servers that merely rotate answers. Several vantage
+// points (the coordinator, crawlers) answer repeatedly, more than the TTL apart, so that no answer comes from a cache.
 //
-// Addresses are compared by registry area: answers are *alike* when they share a subnet, so another order or another
-// address of the same leaf is no difference. GeoDNS requires two things:
-// - Two vantage points, each heard at least twice, never had a subnet in common.
-// - Vantage points repeat their answers. A repetition scores 1, a change costs 3. With answers drawn at random from
-//   two or more places, the score drifts downward and ever reaches 8 with a probability under 1.839^-8 = 0.8 % (Wald's
-//   bound; 1.839 is the root of x/2 + 1/(2x³) = 1), and 16 with 0.006 %. Pools of one holder rotate most (load
-//   balancers, some of them sticky), so a difference within one holder needs twice the score.
+// Addresses are compared by registry area. Answers are *alike* if they share a subnet, so a different order or a different
+// address of the same leaf makes no difference. GeoDNS requires two things:
+// - Two vantage points, each queried at least twice, never had a subnet in common.
+// - Vantage points repeat their answers. A repetition scores 1, a change costs 3. With answers drawn at random from two or
+//   more places, the score drifts downward and ever reaches 8 with a probability under 1.839^-8 = 0.8 % (Wald's bound; 1.839
+//   is the root of x/2 + 1/(2x³) = 1), and 16 with 0.006 %. Pools of one holder rotate most (load balancers, some of them
+//   sticky), so a difference within one holder needs twice the score.
 
-/** The most specific subnet of more than one address that contains an address, and its holder. */
+/** Smallest subnet of more than one address that contains an address, and its holder. */
 export interface AnswerArea {
   readonly subnetId: SubnetId;
   readonly holderId: HolderId | null;
@@ -158,10 +157,10 @@ interface VantageAnswers {
   readonly answers: readonly (readonly AnswerArea[])[];
 }
 
-/** `differs` is GeoDNS; `rotates`: answers change even at one place; `same`: every vantage point gets the same. */
+/** `differs` is GeoDNS. `rotates`: answers change even at one place. `same`: every vantage point gets the same. */
 type PlaceVerdict = "differs" | "rotates" | "same" | "unclear";
 
-/** Score needed for GeoDNS, as explained above; its negative ends the case as rotating. */
+/** Score needed for GeoDNS, as explained above. Its negative ends the case as rotating. */
 const scoreOfPlace = 8;
 
 const scoreOfRotation = -6;
@@ -182,13 +181,13 @@ export function placeVerdict(vantages: readonly VantageAnswers[]): PlaceVerdict 
   return score >= (difference === "holder" ? scoreOfPlace : 2 * scoreOfPlace) ? "differs" : "unclear";
 }
 
-/** Repetitions count up, changes count down. */
+/** Repetitions increase it, changes decrease it. */
 const steadiness = (answers: VantageAnswers["answers"]): number =>
   answers
     .slice(1)
     .reduce((score, next, at) => score + (share(answers[at]!, next, "subnetId") ? 1 : -costOfChange), 0);
 
-/** Over all pairs of vantage points and all their answers. */
+/** The greatest difference over all pairs of vantage points and all their answers. */
 function greatestDifference(vantages: readonly VantageAnswers[]): "none" | "subnet" | "holder" {
   const told = vantages.map(({ answers }) => answers.flat()).filter((areas) => areas.length > 0);
   let greatest: "none" | "subnet" = "none";
@@ -207,10 +206,10 @@ export function share(a: readonly AnswerArea[], b: readonly AnswerArea[], by: ke
   return b.some((area) => area[by] !== null && known.has(area[by]));
 }
 
-// Evidence on names that may resolve by place: where fetches went, hosts found at unexpected addresses, and vantage
-// points' answers. Bounded and in memory only; after a restart it is collected again.
+// Evidence on names that may resolve by place: where fetches went, hosts found at unexpected addresses, and vantage points'
+// answers. Bounded and in memory only. After a restart it is collected again.
 
-/** Hosts noted between two passes; further ones are noted at their next fetch. */
+/** Maximum hosts noted between two passes. Others are noted at their next fetch. */
 const maxNoted = 5000;
 
 const maxSuspects = 1000;
@@ -229,7 +228,7 @@ interface SuspectedHost {
   readonly place: HostPlace;
   /** The crawler that saw it elsewhere. */
   readonly witness: CrawlerId;
-  /** Per vantage point, oldest first; null is the coordinator. */
+  /** Answers of each vantage point, oldest first. The key null is the coordinator. */
   readonly answers: Map<CrawlerId | null, (readonly AnswerArea[])[]>;
   timesAsked: number;
   askAtMs: number;

@@ -39,7 +39,10 @@ const endedAtOnce = 500;
 
 export function createMisplacedHostStore(pool: Pool) {
   return {
-    /** At most `limit` hosts delegated to this crawler that it may not have while another may; `others` are those crawlers' partitions. */
+    /**
+     * At most `limit` hosts delegated to this crawler that it may not have while another may. `others` are the partitions of
+     * the other crawlers.
+     */
     misplaced: async ({ crawlerId, partition }: Crawler, others: readonly Partition[], limit: number) => {
       if (others.length === 0) return [];
       const own = heldSql(partition, "h", 3);
@@ -71,7 +74,7 @@ export function createMisplacedHostStore(pool: Pool) {
         [crawlerId, limit, ...own.values, ...other.values],
       );
     },
-    /** Of these subnets, the crawler's own with hosts of which it may have none. */
+    /** Returns those of the crawler's own subnets among `subnetIds` that have hosts, none of which it may have. */
     holdsNothingOf: async ({ crawlerId, partition }: Crawler, subnetIds: readonly SubnetId[]) => {
       const held = heldSql(partition, "h", 3);
       const due = "h.subnet_id = d.subnet_id and h.state = 'resolved' and h.due_at is not null";
@@ -90,10 +93,10 @@ export function createMisplacedHostStore(pool: Pool) {
       );
       return rows.map((row) => row.subnet_id);
     },
-    /** Delegates hosts individually; returns how many there was room for. */
+    /** Delegates hosts individually. Returns for how many there was room. */
     delegate: async (given: HostsBySet, times: ReviewTimes) =>
       await inTransaction(pool, async (client) => await delegate(client, given, times)),
-    /** Ends delegations by set that the subnet's crawler may have itself by now. */
+    /** Ends delegations by set of hosts that the subnet's crawler may now have itself. */
     endNeedless: async ({ crawlerId, partition }: Crawler, now: Date) => {
       const held = heldSql(partition, "h", 2);
       const rows = await readRows<{ finer_id: number }>(

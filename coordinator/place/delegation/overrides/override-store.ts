@@ -1,7 +1,6 @@
 /**
- * Delegations finer than a subnet (table finer_delegation): a host whose name resolves by place, or a part of a leaf
- * that measures apart. A host belongs to the crawler of its finer delegation if it has one, otherwise to its subnet's.
- * `frontier_host.finer_id`, the finer delegation of a host, is kept in step within the transactions that change either.
+ * Delegations finer than a subnet (table finer_delegation). `frontier_host.finer_id`, the finer delegation of a host, is
+ * updated within the transactions that change either.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";
@@ -28,26 +27,26 @@ export function createFinerDelegationStore(pool: Pool) {
   const write = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
     await inTransaction(pool, work);
   return {
-    /** Of the hosts, those that are resolved and have a subnet and a URL. */
+    /** Returns those of the hosts that are resolved and have a subnet and a URL. */
     hostPlaces: async (hosts: readonly HostHash[]): Promise<HostPlace[]> => {
       const { rows } = await pool.query<HostPlace>(selectHostPlaces, [hosts]);
       return rows;
     },
     saveRound: async (round: FinerRound) => await write(async (client) => await addRound(client, round)),
-    /** Delegates a host by itself or updates its delegation; returns false when the limit is reached. */
+    /** Delegates a host by itself or updates its delegation. Returns false if the limit is reached. */
     setHost: async (host: DelegatedHost, times: ReviewTimes) =>
       await write(async (client) => await setHost(client, host, times)),
     partsOf: async (subnetId: SubnetId) =>
       await finerIn(pool, "f.subnet_id = $1 and f.host_hash is null order by f.first_address", [subnetId]),
     /**
-     * Sets a leaf's parts; none joins it again. Returns null, without changes, when the leaf has left
-     * `subnetCrawlerId` meanwhile; otherwise counts of added and ended parts.
+     * Sets a leaf's parts. If there are none, the leaf is joined again. Returns null, without changes, if the leaf has left
+     * `subnetCrawlerId` meanwhile, otherwise counts of added and ended parts.
      */
     setParts: async (leaf: SplitLeaf, times: ReviewTimes) =>
       await write(async (client) => await setParts(client, leaf, times)),
     dueForReview: async (limit: number, now: Date) =>
       await finerIn(pool, "f.review_at <= $1 order by f.review_at, f.finer_id limit $2", [now, limit]),
-    /** Records a review that confirmed or changed the crawler; a null decision only postpones the next one. */
+    /** Records a review that confirmed or changed the crawler. A null decision only postpones the next review. */
     reviewed: async (
       finerId: FinerId,
       decision: (FinerDecision & { readonly reason: string }) | null,
@@ -85,15 +84,15 @@ export function createFinerDelegationStore(pool: Pool) {
       return (await pool.query<{ crawler_id: CrawlerId }>(text)).rows.map((row) => row.crawler_id);
     },
     /**
-     * Passes on a departed crawler's finer delegations: to the nearest heir by the latest round, else to the subnet's
-     * crawler if it is an heir, as unmeasured until a review. The rest stays.
+     * Passes on a departed crawler's finer delegations: to the nearest heir by the latest round, otherwise to the subnet's
+     * crawler if it is an heir, as unmeasured until a review. The other ones stay unchanged.
      */
     inherit: async (gone: CrawlerId, heirs: readonly CrawlerId[], now: Date) =>
       await write(async (client) => {
         const { rows } = await client.query<{ moved: number; left: number }>(inheritSql, [gone, heirs, now]);
         return rows[0]!;
       }),
-    /** Ends parts whose subnet is no longer in force or has a newly registered subnet within; returns their number. */
+    /** Ends parts whose subnet is no longer in force or has a newly registered subnet within. Returns their number. */
     endOutdated: async (now: Date) => await write(async (client) => await endFiner(client, outdated, now)),
   };
 }
@@ -159,7 +158,7 @@ const decisionColumns = [
   "subnetRttMs",
 ] as const;
 
-/** For one subnet; existing delegations are replaced. Takes either hosts or parts. */
+/** Writes finer delegations of one subnet and replaces existing ones. Takes either hosts or parts. */
 export async function putFiner(
   client: PoolClient,
   of: { readonly subnetId: SubnetId; readonly cause: string; readonly seen?: readonly SeenAnswer[] },
@@ -275,14 +274,14 @@ const updateReviewed = `
       delegated_at = case when crawler_id = $4 then delegated_at else $3 end
   where finer_id = $1`;
 
-/** Which finer delegations (`f`) end, and why, for the history. */
+/** Which finer delegations (`f`) end, and the reason for the history. */
 interface Ended {
   readonly where: string;
   readonly values: readonly unknown[];
   readonly reason: string;
 }
 
-/** Ends them; their hosts return to their subnets or to a part. Returns their number. */
+/** Ends finer delegations. Their hosts return to their subnets or to a part. Returns their number. */
 export async function endFiner(
   client: PoolClient,
   { where, values, reason }: Ended,
@@ -402,8 +401,8 @@ interface HostColumns {
 }
 
 /**
- * SQL: the finer delegation of a host: its own, else the part that contains its first address, else null. It is locked
- * until the transaction ends, so that a transaction that ends it waits and then finds this host too.
+ * SQL: the finer delegation of a host: its own, otherwise the part that contains its first address, otherwise null. It is
+ * locked until the transaction ends, so that a transaction that ends it waits and then finds this host too.
  */
 export const finerIdOf = (host: HostColumns): string => `coalesce(
   (select finer_id from finer_delegation where host_hash = ${host.hash} for key share),
@@ -420,7 +419,7 @@ const ofHost = { hash: "h.host_hash", subnetId: "h.subnet_id", address: "h.addre
 type CoveredHosts =
   | { readonly ofSubnet: number }
   | { readonly hashes: readonly HostHash[] }
-  /** Hosts that had one of these. */
+  /** Selects hosts that had one of these finer delegations. */
   | { readonly hadFiner: readonly number[] };
 
 function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly value: unknown } {
@@ -430,7 +429,7 @@ function chosenBy(hosts: CoveredHosts): { readonly condition: string; readonly v
   return { condition: "h.finer_id = any($1::int[])", value: hosts.hadFiner };
 }
 
-/** Updates the finer delegation of hosts in the frontier; locks those that change. */
+/** Updates the finer delegation of hosts in the frontier. Locks those that change. */
 export async function followFinerDelegations(client: PoolClient, hosts: CoveredHosts): Promise<void> {
   const { condition, value } = chosenBy(hosts);
   await client.query(

@@ -8,13 +8,13 @@ import type { FinishedRound } from "../delegation.ts";
 declare const brand: unique symbol;
 export type FinerId = number & { readonly [brand]: "FinerId" };
 
-/** Total limit; further hosts stay with their subnets. */
+/** Maximum number in total. When it is reached, hosts stay with their subnets. */
 export const maxFinerDelegations = 20_000;
 
-/** A round for one host or an address of a part; it changes nothing about the surrounding subnet. */
+/** A round for one host or an address of a part. It changes nothing about the surrounding subnet. */
 export type FinerRound = Omit<FinishedRound, "subnetId"> & { readonly withinSubnetId: SubnetId };
 
-/** A part's addresses are text. */
+/** A part's addresses are stored as text. */
 type FinerPlace =
   | { readonly type: "host"; readonly hostHash: HostHash; readonly host: string }
   | { readonly type: "part"; readonly first: string; readonly last: string };
@@ -22,7 +22,7 @@ type FinerPlace =
 export interface FinerDelegation extends FinerDecision {
   readonly finerId: FinerId;
   readonly place: FinerPlace;
-  /** The split leaf; for a host, the subnet in which it was found. */
+  /** The split leaf or, for a host, the subnet in which it was found. */
   readonly subnetId: SubnetId;
   /** The subnet's current crawler, or null. */
   readonly subnetCrawlerId: CrawlerId | null;
@@ -52,7 +52,7 @@ export interface PlannedPart extends FinerDecision {
   readonly reason: string;
 }
 
-/** A vantage point's answer; null is the coordinator. */
+/** A vantage point's answer. Null is the coordinator. */
 export interface SeenAnswer {
   readonly crawlerId: CrawlerId | null;
   readonly addresses: readonly string[];
@@ -70,7 +70,7 @@ export interface HostPlace {
   readonly hostHash: HostHash;
   readonly host: string;
   readonly url: string;
-  /** The coordinator's resolved addresses, first one first. */
+  /** Addresses that the coordinator resolved, in order. */
   readonly addresses: readonly string[];
   readonly subnetId: SubnetId;
   readonly byItself: boolean;

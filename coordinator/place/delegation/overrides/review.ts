@@ -1,7 +1,7 @@
 /**
- * Reviews finer delegations periodically: the crawler is confirmed or changed, and unnecessary ones end. A host's ends
- * when every vantage point gets the same answer. A part's ends when the subnet's crawler is the nearest anyway, or
- * exceeds the nearest by no more than half the splitting limit, which avoids flapping.
+ * Reviews finer delegations periodically. The crawler is confirmed or changed, and unnecessary delegations end. A host's ends
+ * if every vantage point gets the same answer. A part's ends if the subnet's crawler is the nearest anyway, or exceeds the
+ * nearest by no more than half the splitting limit, which avoids flapping.
  */
 import type { CrawlerId } from "#core/ids";
 import type { DeniedTargets } from "../denied-targets.ts";
@@ -27,12 +27,12 @@ interface ReviewFinerPorts extends Omit<DelegateHostsPorts, "names"> {
 const reviewsPerPass = 4;
 /** Delay after a review without an answer. */
 const retryMs = 3_600_000;
-/** A part is joined again when the subnet's crawler is farther by at most this many ms. */
+/** A part is joined again if the subnet's crawler is farther by at most this many ms. */
 const joinGainMs = 2.5;
-/** The present crawler stays when it is farther than the nearest by at most this many ms. */
+/** The present crawler stays if it is farther than the nearest by at most this many ms. */
 const stayGainMs = 5;
 
-/** One pass; returns how many were reviewed and how many of them ended. */
+/** Makes one pass. Returns how many were reviewed and how many of them ended. */
 export async function reviewFiner(ports: ReviewFinerPorts): Promise<{ reviewed: number; ended: number }> {
   const due = await ports.finer.dueForReview(reviewsPerPass, ports.now());
   let ended = 0;
@@ -47,7 +47,7 @@ export async function reviewFiner(ports: ReviewFinerPorts): Promise<{ reviewed: 
   return { reviewed: due.length, ended };
 }
 
-/** Why the part ends, or null when it continues. */
+/** Why the part ends, or null if it continues. */
 async function reviewPart(part: FinerDelegation, ports: ReviewFinerPorts): Promise<string | null> {
   const { subnetCrawlerId, target, subnetId: withinSubnetId } = part;
   if (subnetCrawlerId === part.crawlerId) return "the subnet's crawler has this part of it anyway";
@@ -84,7 +84,7 @@ async function reviewHost(
   return null;
 }
 
-/** True when at least two vantage points answered and no two lacked a common subnet. */
+/** True if at least two vantage points answered and every two of them had a subnet in common. */
 function seesTheSame(seen: readonly SeenAnswer[], { state }: ReviewFinerPorts): boolean {
   const areas = seen.map(({ addresses }) => areasOf(addresses, state)).filter(({ length }) => length > 0);
   return areas.length >= 2 && areas.every((a) => areas.every((b) => share(a, b, "subnetId")));
@@ -96,7 +96,7 @@ async function putOff(finer: FinerDelegation, ports: ReviewFinerPorts): Promise<
   return null;
 }
 
-/** The nearest, or the present crawler if hardly farther; null when nobody answered or the present one could not probe. */
+/** The nearest, or the present crawler if hardly farther. Null if no crawler answered or the present one could not probe. */
 function chosenOf(outcome: FinerOutcome | null, { crawlerId, subnetCrawlerId }: FinerDelegation) {
   const nearestMs = outcome?.decision?.rttMs ?? null;
   if (!outcome?.decision || nearestMs === null || outcome.unheard.has(crawlerId)) return null;
@@ -110,14 +110,14 @@ function chosenOf(outcome: FinerOutcome | null, { crawlerId, subnetCrawlerId }: 
   return { decision: { ...decision, crawlerId, rttMs, ...runnerUp }, nearestMs };
 }
 
-// Passes on the hosts and parts of departed or draining crawlers: to the nearest by their latest round without a new
-// probe, or to the subnet's crawler until they are probed again. What a partner denies goes to the runner-up or the
-// subnet's crawler, if allowed, and is probed at once; otherwise it returns to its subnet. Call after the subnets have
-// been handed over.
+// Passes on the hosts and parts of departed or draining crawlers: to the nearest by their latest round without a new probe,
+// or to the subnet's crawler until they are probed again. A host or part that a partner denies goes to the runner-up or the
+// subnet's crawler, if allowed, and is probed at once. If neither is allowed, it returns to its subnet. Call this after the
+// subnets have been handed over.
 
 interface ReplaceFinerPorts {
   readonly finer: Pick<FinerDelegationStore, "crawlers" | "inherit" | "dueForReview" | "reviewed" | "end">;
-  /** Nobody denies anything when omitted. */
+  /** If omitted, no crawler denies anything. */
   readonly denied?: DeniedTargets;
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
@@ -126,12 +126,12 @@ interface ReplaceFinerPorts {
 interface DepartureTimes {
   /** Absence after which a crawler counts as gone. */
   readonly departureMs: number;
-  /** Start of this coordinator, before which nobody could return. */
+  /** Start of this coordinator. Before it, no crawler could return. */
   readonly since: Date;
   readonly now: Date;
 }
 
-/** One pass over all leaving crawlers; returns how many hosts and parts moved. */
+/** Makes one pass over all leaving crawlers. Returns how many hosts and parts moved. */
 export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTimes): Promise<number> {
   const owners = await ports.finer.crawlers();
   const leaving = owners.filter((crawlerId) => isLeaving(crawlerId, ports.state, times));
@@ -146,7 +146,7 @@ export async function replaceFiner(ports: ReplaceFinerPorts, times: DepartureTim
 
 const anyReviewMs = 366 * 86_400_000;
 
-/** Reads nothing while nobody denies anything. Returns how many moved to another crawler. */
+/** Reads nothing while no crawler denies anything. Returns how many moved to another crawler. */
 async function replaceDenied(
   { leaving, heirs }: { readonly leaving: readonly CrawlerId[]; readonly heirs: readonly CrawlerId[] },
   { finer, denied }: ReplaceFinerPorts,

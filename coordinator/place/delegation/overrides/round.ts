@@ -32,28 +32,28 @@ interface FinerErrand {
   readonly target: ProbedTarget;
   readonly withinSubnetId: SubnetId;
   readonly cause: RoundCause;
-  /** Crawlers asked before the policy's. */
+  /** Crawlers asked before those that the policy chooses. */
   readonly first?: readonly (CrawlerId | null)[];
   readonly byName?: boolean;
-  /** Asks only these; by default, the policy chooses. */
+  /** If set, only these are asked. By default, the policy chooses. */
   readonly only?: readonly CrawlerId[];
 }
 
 export interface FinerOutcome {
   readonly roundId: RoundId;
-  /** Null when nobody measured anything. */
+  /** Null if no crawler measured anything. */
   readonly decision: Omit<FinerDecision, "subnetRttMs"> | null;
-  /** Measurements by the compared method. */
+  /** Measurements by the method that is compared. */
   readonly rttsMs: ReadonlyMap<CrawlerId, number>;
-  /** Crawlers that declined or did not report; they may be as near as before. */
+  /** Crawlers that declined or did not report. They may be as near as before. */
   readonly unheard: ReadonlySet<CrawlerId>;
-  /** By name: the address each reporting crawler resolved. */
+  /** The address that each reporting crawler resolved, if the round is by name. */
   readonly seen: readonly SeenAnswer[];
 }
 
 const mostByName = 12;
 
-/** Runs and stores the round; returns null when the address may not be probed, the subnet is gone or we stop. */
+/** Runs and stores the round. Returns null if the address may not be probed, the subnet is gone or the coordinator stops. */
 export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): Promise<FinerOutcome | null> {
   const { withinSubnetId, byName = false } = errand;
   const { state, settings } = ports;
@@ -93,7 +93,7 @@ export async function finerRound(errand: FinerErrand, ports: FinerRoundPorts): P
   };
 }
 
-/** Asks until the round ends; returns null when we stop before. */
+/** Asks until the round ends. Returns null if the coordinator stops before. */
 async function endingOf(
   first: CrawlerId[],
   questions: RoundQuestions,

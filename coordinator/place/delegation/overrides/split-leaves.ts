@@ -1,9 +1,9 @@
 /**
  * Splits leaves whose addresses measure apart below their registered range. Connect times of ordinary fetches raise the
- * suspicion: a crawler's times per address are compared with the RTT at delegation, and in a split leaf a part's times
- * with each other (`apartAddresses`). A few suspected addresses are each probed in a round by the subnet's crawler and
- * those the policy asks. Where another crawler is nearer by more than 5 ms, the smallest aligned blocks that separate
- * such addresses become parts (`leafParts`).
+ * suspicion: a crawler's times per address are compared with the RTT at delegation, and in a split leaf a part's times with
+ * each other (`apartAddresses`). A few suspected addresses are each probed in a round by the subnet's crawler and those
+ * chosen by the policy. Where another crawler is nearer by more than 5 ms, the smallest aligned blocks that separate such
+ * addresses become parts (`leafParts`).
  */
 import { LRUCache } from "lru-cache";
 import type { CrawlerId, SubnetId } from "#core/ids";
@@ -34,14 +34,14 @@ interface SplitLeavesPorts extends FinerRoundPorts {
   readonly leaves: LeafWatch;
 }
 
-/** A crawler takes a part when it is nearer by more than this, in ms. */
+/** A crawler takes a part if it is nearer by more than this, in ms. */
 const splitGainMs = 5;
 const leavesPerPass = 4;
 const probesPerLeaf = 4;
-/** How long a probed leaf rests, whatever the result. */
+/** How long a probed leaf is left alone, whatever the result. */
 const restMs = 3_600_000;
 
-/** One pass; returns the leaves whose parts changed. */
+/** Makes one pass. Returns the leaves whose parts changed. */
 export async function splitLeaves(ports: SplitLeavesPorts): Promise<SubnetId[]> {
   // The policy `random` assigns whole subnets, regardless of where their addresses are.
   if (ports.settings.policy === "random") return [];
@@ -63,7 +63,7 @@ interface Suspicion {
   readonly owner: CrawlerId;
   readonly parts: readonly FinerDelegation[];
   readonly leaf: WatchedLeaf;
-  /** One verdict for the rest of the leaf and one per fetched part. */
+  /** One group for the rest of the leaf and one per fetched part. */
   readonly groups: readonly Group[];
 }
 
@@ -72,7 +72,7 @@ interface Group {
   readonly verdict: ApartVerdict;
 }
 
-/** What measures apart within the leaf; null for nothing, or when nothing can be said. */
+/** The groups that measure apart within the leaf. Null if there are none, or too little is known. */
 async function suspicionOf(
   subnetId: SubnetId,
   leaf: WatchedLeaf,
@@ -135,7 +135,7 @@ function judgedAs(text: string, crawlerId: CrawlerId, decision: Judged["decision
   return address === null ? [] : [{ address, crawlerId, decision }];
 }
 
-/** One judgement per address: new probes replace earlier ones, but a confirmation keeps its round. */
+/** One judgement per address. New probes replace earlier ones, but a confirmation keeps its round. */
 function latestOf(judged: readonly Judged[]): Judged[] {
   const latest = new Map<number | bigint, Judged>();
   for (const one of judged) {
@@ -146,7 +146,7 @@ function latestOf(judged: readonly Judged[]): Judged[] {
   return [...latest.values()];
 }
 
-/** Addresses with similar times stay with their crawler; a few of the others are probed to represent the rest. */
+/** Addresses with similar times stay with their crawler. A few of the others are probed to represent the rest. */
 async function judgeGroup(
   { crawlerId, verdict: { alike, apart } }: Group,
   suspicion: Suspicion,
@@ -163,7 +163,7 @@ async function judgeGroup(
   return [...alike.flatMap(({ address }) => judgedAs(address, crawlerId)), ...others, ...probed];
 }
 
-/** The crawler nearest to the address, if nearer than the subnet's by enough; empty when unknown. */
+/** The crawler nearest to the address, if nearer than the subnet's by enough. Empty if unknown. */
 async function probeAddress(
   { address, levelMs }: ApartVerdict["apart"][number],
   fetcher: CrawlerId,
@@ -187,7 +187,7 @@ function spreadOver<Item>(items: readonly Item[], most: number): readonly Item[]
   return Array.from({ length: most }, (_, index) => items[Math.round((index * last) / (most - 1))]!);
 }
 
-/** The part with the latest round that found its crawler; null without one. */
+/** The part with the latest round that found its crawler. Null if there is no such round. */
 function plannedPart({ range, crawlerId, addresses }: LeafPart<Judged>, ports: SplitLeavesPorts) {
   const decision = addresses.findLast((one) => one.decision !== null)?.decision;
   if (!decision) return null;
@@ -204,13 +204,13 @@ function plannedPart({ range, crawlerId, addresses }: LeafPart<Judged>, ports: S
   return part;
 }
 
-// Collects connect times by address and leaf from results. Bounded and in memory only; after a restart it fills again.
+// Collects connect times by address and leaf from results. Bounded and in memory only. After a restart it fills again.
 
-/** Total addresses, of recently fetched leaves. */
+/** Maximum addresses, those of recently fetched leaves. */
 const maxAddresses = 50_000;
 const maxAddressesPerLeaf = 64;
 const maxTimes = 8;
-/** Changed leaves that wait for a pass; further ones are noted at their next fetch. */
+/** Maximum changed leaves that wait for a pass. Others are noted at their next fetch. */
 const maxTouched = 10_000;
 
 interface WatchedAddress {
@@ -222,7 +222,7 @@ interface WatchedAddress {
 
 interface WatchedLeaf {
   readonly addresses: Map<string, WatchedAddress>;
-  /** Not examined before this time. */
+  /** The leaf is not examined before this time. */
   restsUntilMs: number;
 }
 

@@ -1,21 +1,20 @@
 /**
- * Divides a leaf into parts that measure apart. The registry has one range, but about one /24 in six spans several
- * places (Gharaibeh et al., "A look at router geolocation in public and commercial databases", 2015, section 5). The
- * range is halved at aligned borders until each block holds addresses with the same nearest crawler; no further,
- * because an unmeasured address most likely resembles its neighbours.
- *
+ * Divides a leaf into parts that measure apart. The registry has one range, but about one /24 in six spans several places
+ * (Gharaibeh et al., "A look at router geolocation in public and commercial databases", 2015, section 5). The range is halved
+ * at aligned borders until each block holds addresses with the same nearest crawler, and no further, because an unmeasured
+ * address most likely resembles its neighbours.
  *     10.1.2.0/24, owner a          .7 a   .9 a        .130 b        .200 a
  *     /25 + /25                    [.0 – .127: a]     [.128 – .255: b and a]
  *     the second halved            [.0 – .127: a]     [.128 – .191: b] [.192 – .255: a]
  *     parts                                            10.1.2.128/26 → b
  *
- * Blocks of the owner are no parts; they stay under the leaf's own delegation.
+ * Blocks of the owner are no parts. They stay under the leaf's own delegation.
  */
 import type { CrawlerId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
 import { firstAddress, type IpRange, lastAddress, rangeBetween, rangeHolds } from "#core/ip/range";
 
-/** A leaf with more keeps the parts with the most addresses. */
+/** Maximum parts. A leaf with more keeps those with the most addresses. */
 export const maxPartsPerLeaf = 16;
 
 /** An address and its nearest known crawler. */
@@ -31,7 +30,7 @@ export interface LeafPart<Judged extends JudgedAddress = JudgedAddress> {
   readonly addresses: readonly Judged[];
 }
 
-/** The parts for other crawlers than the owner, in order; none when the leaf stays whole. */
+/** The parts for crawlers other than the owner, in order. Empty if the leaf stays whole. */
 export function leafParts<Judged extends JudgedAddress>(
   leaf: IpRange,
   owner: CrawlerId,
@@ -40,7 +39,7 @@ export function leafParts<Judged extends JudgedAddress>(
   const inside = judged
     .filter(({ address }) => rangeHolds(leaf, address))
     .toSorted((a, b) => (a.address.value < b.address.value ? -1 : 1));
-  // When all addresses belong elsewhere, the whole delegation is wrong, which is no reason to split.
+  // If all addresses belong elsewhere, the whole delegation is wrong, which is no reason to split.
   if (!inside.some(({ crawlerId }) => crawlerId === owner)) return [];
   const parts = partsOf(coveringBlock(leaf), leaf, owner, inside);
   const fullest = parts.toSorted((a, b) => b.addresses.length - a.addresses.length);
@@ -78,7 +77,7 @@ function partsOf<Judged extends JudgedAddress>(
   ];
 }
 
-/** The smallest aligned block that covers the range. */
+/** Smallest aligned block that covers the range. */
 function coveringBlock(range: IpRange): Block {
   const first = BigInt(range.first);
   const differing = first ^ BigInt(range.last);
@@ -96,11 +95,11 @@ function clipped({ first, size }: Block, leaf: IpRange): IpRange | null {
 const addressOf = ({ family }: IpRange, value: bigint): IpAddress =>
   family === 4 ? { family, value: Number(value) } : { family, value };
 
-// Finds addresses of a leaf that measure apart, by connect times of ordinary fetches: a free suspicion to be confirmed
-// by probes. Noise and a busy crawler only add to a connect time, so an address's level is the lower quartile of its
-// latest times: with exponential noise of 4 ms, the level of three times is on average 1.3 ms too high, and more than
-// 15 ms for one address in 77,000 (e^-11.25). Only connect times of one crawler are comparable, since a first byte
-// includes the server.
+// Finds addresses of a leaf that measure apart, by connect times of ordinary fetches: a free suspicion to be confirmed by
+// probes. Noise and a busy crawler only add to a connect time, so an address's level is the lower quartile of its latest
+// times. With exponential noise of 4 ms, the level of three times is on average 1.3 ms too high, and more than 15 ms for one
+// address in 77,000 (e^-11.25). Only connect times of one crawler are comparable, since a first byte includes the server's
+// time.
 
 interface AddressTimes {
   readonly address: string;
@@ -108,14 +107,14 @@ interface AddressTimes {
   readonly timesMs: readonly number[];
 }
 
-/** Fewer times say nothing of an address. */
+/** Minimum number of times. Fewer are no evidence about an address. */
 const leastTimes = 3;
 
 /** Apart means by more than this many ms and by more than this share of the level, since long paths vary more within one place. */
 const margin = { ms: 15, share: 0.2 };
 
 export interface ApartVerdict {
-  /** RTT of the rest of the leaf, in ms; null when unknown. */
+  /** RTT of the rest of the leaf, in ms. Null if unknown. */
   readonly usualMs: number | null;
   readonly alike: readonly JudgedLevel[];
   readonly apart: readonly JudgedLevel[];
@@ -127,8 +126,8 @@ interface JudgedLevel {
 }
 
 /**
- * `expectedMs` is this crawler's connect RTT at delegation; if null, the median address counts as usual. When no
- * address is as expected, the path to the whole leaf has changed, which recalibration handles, so nothing is apart.
+ * `expectedMs` is this crawler's connect RTT at delegation. If null, the median address counts as usual. If no address is as
+ * expected, the path to the whole leaf has changed, which recalibration handles, so nothing is apart.
  */
 export function apartAddresses(addresses: readonly AddressTimes[], expectedMs: number | null): ApartVerdict {
   const levels = addresses.flatMap(levelOf).toSorted((a, b) => a.levelMs - b.levelMs);
@@ -137,12 +136,12 @@ export function apartAddresses(addresses: readonly AddressTimes[], expectedMs: n
   return { usualMs, alike, apart: alike.length === 0 ? [] : levels.filter((one) => !alike.includes(one)) };
 }
 
-/** True when two levels can be of one place. */
+/** True if two levels can be of one place. */
 export function isAlike(aMs: number, bMs: number): boolean {
   return Math.abs(aMs - bMs) <= Math.max(margin.ms, margin.share * Math.max(aMs, bMs));
 }
 
-/** The lower quartile; empty for too few times. */
+/** The lower quartile. Empty if there are too few times. */
 function levelOf({ address, timesMs }: AddressTimes): JudgedLevel[] {
   const valid = timesMs.filter((timeMs) => timeMs >= 0 && Number.isFinite(timeMs)).toSorted((a, b) => a - b);
   return valid.length < leastTimes ? [] : [{ address, levelMs: valid[(valid.length - 1) >> 2]! }];

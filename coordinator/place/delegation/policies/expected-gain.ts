@@ -1,12 +1,11 @@
 /**
- * Estimates how many ms asking one more crawler saves. The mixture (`rtt-mixture.ts`) gives the mean of what each
- * place promises, but not how often such promises hold. A regression (Poisson, log link) on figures available in every
- * round corrects it:
+ * Estimates how many ms asking one more crawler saves. The mixture (`rtt-mixture.ts`) gives the mean of what each place
+ * promises, but not how often such promises hold. A regression (Poisson, log link) on figures available in every round
+ * corrects it:
+ *     saving = exp(w · features)        counted up to 15 ms, so that unlikely large savings do not use up the probes
  *
- *     saving = exp(w · features)        counted up to 15 ms, so that far-off hopes do not eat the probes
- *
- * The weights were fitted on rounds over fleets of 12, 50 and 200 crawlers from measured round trips, with trees of
- * four kinds, and over generated worlds. `GainCalibration` scales them for fleets they do not fit.
+ * The weights were fitted on rounds over fleets of 12, 50 and 200 crawlers from measured round trips, with trees of four
+ * kinds, and over generated worlds. `GainCalibration` scales them for fleets they do not fit.
  */
 
 import { listedAsNearest } from "./learned-rtts.ts";
@@ -20,7 +19,7 @@ interface Outlook {
   readonly bestMs: number;
 }
 
-/** In columns: candidates that may be nearer than the best and were not asked. */
+/** The candidates that may be nearer than the best and were not asked, in columns. */
 export interface ExpectedGains {
   readonly indices: Int32Array;
   /** Expected saving of this probe for this subnet, in ms. */
@@ -29,14 +28,14 @@ export interface ExpectedGains {
   readonly alikeMeasured: Float64Array;
 }
 
-/** Places lighter than this, relative to the heaviest, are ignored. */
+/** Minimum weight of a place, relative to the heaviest. Lighter places are ignored. */
 const leastWeight = 1e-2;
 /** Spread of the saving around a place's promise, in ms: for measured and for expected RTTs. */
 const measuredSpread = { ms: 2, perMs: 0.1 };
 const expectedSpread = { ms: 2, perMs: 0.414, perSpread: 0.5 };
-/** A candidate farther from the best than the triangle allows needs a place in its favour to be asked. */
+/** A candidate farther from the best than the triangle allows is only asked if a place supports it. */
 const leastShare = 1e-3;
-/** Larger fleets are limited to candidates that some place supports. */
+/** Maximum fleet of which all candidates are considered. In larger ones, only those that some place supports. */
 const largestLookedAtWhole = 64;
 
 const fitted = {
@@ -59,17 +58,17 @@ export function expectedGains(outlook: Outlook): ExpectedGains {
   return mixture.memo as ExpectedGains;
 }
 
-/** Per-candidate sums over the places, reused between calls. */
+/** Sums over the places for each candidate, reused between calls. */
 const sums = {
   /** Weighted promised savings against the best answer. */
   promisesMs: new Float64Array(0),
-  /** Weighted vectors that it won. */
+  /** Weight of the past vectors in which the candidate was the winner. */
   nearest: new Float64Array(0),
   /** Past similar subnets it measured, weighted by likeness. */
   alikeMeasured: new Float64Array(0),
   isSpokenFor: new Uint8Array(0),
   spokenFor: new Int32Array(0),
-  /** RTT in ms from the best; NaN when unknown. */
+  /** RTT in ms from the best. NaN if unknown. */
   apartMs: new Float64Array(0),
 };
 
@@ -148,7 +147,7 @@ function makeRoom(candidates: number): void {
   sums.apartMs = new Float64Array(candidates).fill(Number.NaN);
 }
 
-/** Fills the sums; returns the weight of all places and the number of supported candidates. */
+/** Fills the sums. Returns the weight of all places and the number of supported candidates. */
 function sumOver(mixture: RttMixture, bestMs: number): { readonly weight: number; readonly count: number } {
   const { fleet, weights, heaviest, members, isPart } = mixture;
   const { promisesMs } = sums;

@@ -1,17 +1,17 @@
 /**
- * ipmicra: the paper's delegation procedure (section 4.3). If one crawler knows the company, it takes the subnet
- * without a probe; if several do, they are asked until one is under the threshold. Otherwise the tree is climbed: each
- * step asks the crawlers that own the subnet, its children or its descendants until one is under the threshold. After
- * all were asked, the fastest wins.
+ * ipmicra: the paper's delegation procedure (section 4.3). If one crawler knows the company, it takes the subnet without a
+ * probe. If several do, they are asked until one is under the threshold. Otherwise the tree is climbed: each step asks the
+ * crawlers that own the subnet, its children or its descendants until one is under the threshold. After all were asked, the
+ * fastest wins.
  *
  * Where the paper leaves room:
- * - When several crawlers know the company and none is under the threshold, the climb continues (the text says "the
- *   fastest", then "only if this search is unsuccessful"); nobody is asked twice.
+ * - If several crawlers know the company and none is under the threshold, the climb continues (the text says "the fastest",
+ *   then "only if this search is unsuccessful"). No crawler is asked twice.
  * - The climb starts at the subnet itself, as in the worked example, which first asks the children of subnet 8.
- * - Within a step the subnet's own crawler comes first, as in the pseudo-code, then its children's, then its
- *   descendants', each in order of ownership.
+ * - Within a step the subnet's own crawler comes first, as in the pseudo-code, then its children's, then its descendants',
+ *   each in order of ownership.
  * - The root is the whole space, where every owner is asked.
- * - A crawler of the company that is no candidate does not count; candidates that own nothing are asked last.
+ * - A crawler of the company that is no candidate does not count. Candidates that own nothing are asked last.
  */
 import type { CrawlerId } from "#core/ids";
 import type { CandidateFleet } from "../fleet.ts";
@@ -85,7 +85,7 @@ function underThreshold(state: IpmicraState): RoundStep | null {
   });
 }
 
-/** The queue is asked from its head, so what was asked is its beginning. */
+/** The queue is asked from its head, so the crawlers asked so far are its beginning. */
 function nextOrFastest(state: IpmicraState): RoundStep {
   if (looksSilent(state)) return decidedByPrior(state);
   const next = state.queue[state.probes.length];

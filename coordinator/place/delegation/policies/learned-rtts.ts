@@ -1,9 +1,9 @@
 /**
- * RTT vectors learned from finished rounds: for some past subnets the RTTs from the crawlers, measured or expected. A
- * new subnet is compared with them (`rtt-mixture.ts`), since one with similar answers is likely in a similar place.
+ * RTT vectors learned from finished rounds: for some past subnets the RTTs from the crawlers, measured or expected. A new
+ * subnet is compared with them (`rtt-mixture.ts`), since one with similar answers is likely in a similar place.
  *
- * Bounded in two ways: each crawler keeps a few subnets that it won, replaced at random so that they cover time and
- * place; and the latest few of each holder, neighbourhood and published place are kept.
+ * There are two bounds: each crawler keeps a few subnets that it won, replaced at random so that they cover time and place,
+ * and only the latest few of each holder, neighbourhood and published place are kept.
  */
 import type { CrawlerId } from "#core/ids";
 import { mix32, seededRandom } from "#core/random";
@@ -11,15 +11,15 @@ import { smallestOf } from "#core/small-collections";
 import type { CandidateFleet } from "../fleet.ts";
 import type { PlaceKey, Placement } from "../placement.ts";
 
-/** Subnets kept by their winners, over all crawlers. */
+/** Maximum subnets kept by their winners, over all crawlers. */
 const keptInAll = 3200;
 
-/** Bounds of what one crawler keeps: few in a large fleet, enough in a small one. */
+/** Bounds of the number that one crawler keeps: few in a large fleet, enough in a small one. */
 const leastKept = 2;
 
 const mostKept = 32;
 
-/** Latest subnets kept per holder, neighbourhood or published place. */
+/** Maximum subnets kept per holder, neighbourhood or published place, the latest ones. */
 const keptAlike = 4;
 
 const mostKeysAlike = 4000;
@@ -46,7 +46,7 @@ export class LearnedRtts {
     return slot;
   }
 
-  /** Its measurements stay with a slot that is no longer used. */
+  /** Gives the crawler a new slot. Its measurements stay with the old slot, which is no longer used. */
   forget(crawlerId: CrawlerId): void {
     if (!this.#slots.delete(crawlerId)) return;
     for (const row of this.wonBy(crawlerId)) this.vectors.release(row);
@@ -95,7 +95,7 @@ export class LearnedRtts {
     return this.#byPublished.get(place) ?? [];
   }
 
-  /** A row's RTT and spread of a crawler, in ms; null when unknown. */
+  /** A crawler's RTT and spread in a row, in ms. Null if unknown. */
   figuresOf(row: number, crawlerId: CrawlerId): { readonly rttMs: number; readonly spreadMs: number } | null {
     const { vectors } = this;
     const at = vectors.find(row, this.slotOf(crawlerId));
@@ -139,7 +139,7 @@ export class LearnedRtts {
     lists.delete(oldest[0]);
   }
 
-  /** Maximum subnets kept per crawler in a fleet of this size. */
+  /** Maximum subnets kept per crawler in a fleet of the present size. */
   get keptByEach(): number {
     const share = Math.floor(keptInAll / Math.max(1, this.#slots.size));
     return Math.max(leastKept, Math.min(mostKept, share));
@@ -153,12 +153,12 @@ export interface FleetSlots {
   readonly indexOf: Int32Array;
 }
 
-// Corrects the expected savings by what probes actually saved in this fleet: with fewer surprises than estimated,
-// gains are scaled down and rounds end sooner; with more, they continue longer.
+// Corrects the expected savings by what probes actually saved in this fleet. With fewer surprises than estimated, gains are
+// scaled down and rounds end sooner. With more, they continue longer.
 
 interface ProbedGain {
   readonly expectedMs: number;
-  /** The former best answer less its own; 0 when it was no better. */
+  /** The former best answer minus this one. 0 if this one was no better. */
   readonly savedMs: number;
 }
 
@@ -190,17 +190,17 @@ export class GainCalibration {
   }
 }
 
-// How far a source's published places can be trusted: how often the crawlers near to other measured subnets of the
-// same place were near to this one too. A wrong or outdated source loses its weight by that alone.
+// How far a source's published places can be trusted: how often the crawlers near to other measured subnets of the same place
+// were near to this one too. By this measure alone, a wrong or outdated source loses its weight.
 
-/** Initial trust in subnets: a new source is believed, but not for long. */
+/** Initial trust, in subnets: a new source is believed, but not for long. */
 const priorRight = 2;
 const priorWrong = 1;
 
 /** Decay of earlier subnets' weight with each new one: some hundred are remembered. */
 const memoryOfSubnets = 0.99;
 
-/** Beyond this, the source noted longest ago is forgotten. */
+/** Maximum sources. The one noted longest ago is forgotten. */
 const mostSources = 20_000;
 
 interface Seen {
@@ -211,7 +211,7 @@ interface Seen {
 export class SourceTrust {
   readonly #seen = new Map<string, Seen>();
 
-  /** 0 to 1. */
+  /** From 0 to 1. */
   of(source: string): number {
     const { right = 0, wrong = 0 } = this.#seen.get(source) ?? {};
     return (priorRight + right) / (priorRight + priorWrong + right + wrong);
@@ -229,12 +229,11 @@ export class SourceTrust {
   }
 }
 
-// Past subnets' RTT vectors in a few typed arrays. A round examines dozens of them per answer for one crawler's RTT;
-// an object for each would cost three cache misses instead of one.
+// Past subnets' RTT vectors in a few typed arrays. A round examines dozens of them per answer for one crawler's RTT, and an
+// object for each would cost three cache misses instead of one.
 //
-// A vector is a hash table of 128 places, at most 96 used: the entry of a slot is at the slot modulo 128 or behind it
-// (linear probing). It takes 1.7 KB, whatever the fleet's size. Rows are reused, so a reference to a row
-// must include its generation.
+// A vector is a hash table of 128 places, at most 96 used: the entry of a slot is at the slot modulo 128 or behind it (linear
+// probing). It takes 1.7 KB, whatever the fleet's size. Rows are reused, so a reference to a row must include its generation.
 
 const placesBits = 7;
 const places = 2 ** placesBits;
@@ -242,7 +241,7 @@ const places = 2 ** placesBits;
 /** Entries per vector: measured ones and the nearest expected ones. */
 export const mostEntries = 96;
 
-/** Crawlers listed as nearest; farther ones cannot be the nearest. */
+/** Maximum crawlers listed as nearest. Farther ones cannot be the nearest. */
 export const listedAsNearest = 24;
 const listedAsMeasured = 24;
 
@@ -252,11 +251,11 @@ export interface RttEntries {
   readonly slots: ArrayLike<number>;
   /** Measured or expected RTT in ms. */
   readonly rttsMs: ArrayLike<number>;
-  /** One standard deviation of an expectation, in ms; 0 for measured. */
+  /** Standard deviation of an expectation, in ms. 0 for measured. */
   readonly spreadsMs: ArrayLike<number>;
 }
 
-/** Placement keys as numbers for comparison; 0 for none. */
+/** Placement keys as numbers for comparison. 0 for none. */
 interface PlaceNumbers {
   readonly holder: number;
   readonly parent: number;
@@ -275,9 +274,9 @@ export class VectorTable {
   figures = new Float32Array(0);
   /** The winner's slot by row. */
   winners = new Int32Array(0);
-  /** By row; changes with each vector stored there. */
+  /** Generation of each row, which changes with each vector stored there. */
   generations = new Int32Array(0);
-  /** Places by row of the nearest, nearest first, and of those that measured. */
+  /** For each row, the places of the nearest, nearest first, and of those that measured. */
   readonly nearest = new PlaceLists(listedAsNearest);
   readonly measured = new PlaceLists(listedAsMeasured);
   #placeNumbers = new Int32Array(0);
@@ -289,7 +288,7 @@ export class VectorTable {
     return this.#rows - this.#free.length;
   }
 
-  /** Returns the row of a new vector that nobody holds yet. */
+  /** Returns the row of a new vector. No other code has a reference to it yet. */
   add(winner: number, placement: Placement, entries: RttEntries): number {
     const row = this.#free.pop() ?? this.#newRow();
     this.winners[row] = winner;
@@ -311,7 +310,7 @@ export class VectorTable {
     this.#free.push(row);
   }
 
-  /** Index of the slot's entry in `slots` (twice that in `figures`); negative for none. */
+  /** Index of the slot's entry in `slots` (twice that in `figures`). Negative for none. */
   find(row: number, slot: number): number {
     const first = row << placesBits;
     for (let place = slot & (places - 1); ; place = (place + 1) & (places - 1)) {
@@ -321,12 +320,12 @@ export class VectorTable {
     }
   }
 
-  /** The row's range in `slots`; places without an entry are negative. */
+  /** The row's range in `slots`. Places without an entry are negative. */
   placesOf(row: number): { readonly first: number; readonly last: number } {
     return { first: row << placesBits, last: (row << placesBits) + places - 1 };
   }
 
-  /** Likeness of the placements, by the weights of what both share; 1 without anything in common. */
+  /** Likeness of the placements, by the weights of what both share. 1 if they share nothing. */
   likeness(row: number, other: PlaceNumbers, weights: LikenessWeights): number {
     const numbers = this.#placeNumbers;
     const first = row * numbersOfRow;
@@ -439,7 +438,7 @@ export function placeNumbersOf({
   };
 }
 
-/** Two keys collide once in four billion; then subnets look slightly more alike than they are. */
+/** Two keys collide once in four billion. Then subnets look slightly more alike than they are. */
 function numberOf(key: PlaceKey | null | undefined): number {
   if (key === null || key === undefined) return 0;
   if (typeof key === "number") return mix32(key) | 0 || 1;

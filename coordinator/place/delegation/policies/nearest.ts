@@ -1,20 +1,20 @@
 /**
- * nearest, the default: asks where the tree and past measurements suggest the target is, until another probe is not
- * worth its cost (design section 5 and beyond). The operator's one setting is λ, the ms that a probe must be expected
- * to save.
+ * nearest, the default: asks crawlers where the tree and past measurements suggest the target is, until another probe is not
+ * worth its cost (design section 5 and beyond). The operator's one setting is λ, the ms that a probe must be expected to
+ * save.
  *
- *   prior (tree, ──► mixture over places ──► expected gain of each candidate ──► largest ≥ λ: ask it
- *   published)          ▲      (crawlers, past subnets)                    └──► else: the fastest so far
- *                       └── every answer weighs the places anew ◄──────────────┘
+ *     prior (tree, ──► mixture over places ──► expected gain of each candidate ──► largest ≥ λ: ask it
+ *     published)          ▲      (crawlers, past subnets)                    └──► else: the fastest so far
+ *                         └── every answer reweights the places ◄────────────┘
  *
  * Departures from the design, with reasons:
- * - Places are crawlers and also past subnets with their measurements (`learned-rtts.ts`), the mixture over learned
- *   RTT vectors that the design proposes.
- * - The triangle inequality alone rules nobody out, because most wrong decisions came from best crawlers that it had
- *   ruled out; it lowers the expected gain instead.
+ * - Places are crawlers and also past subnets with their measurements (`learned-rtts.ts`), the mixture over learned RTT
+ *   vectors that the design proposes.
+ * - The triangle inequality alone rules no crawler out, because most wrong decisions came from best crawlers that it had
+ *   ruled out. It lowers the expected gain instead.
  * - The gain is fitted to rounds and corrected by this fleet's results (`expected-gain.ts`, `learned-rtts.ts`).
- * - An answer is worth more when it steers later rounds: about a new holder, or by a crawler that measured no similar
- *   subnet. Otherwise a first mistake repeats itself.
+ * - An answer is worth more if it steers later rounds: about a new holder, or by a crawler that measured no similar subnet.
+ *   Otherwise a first mistake repeats itself.
  * - A published place counts as much as its source has been right (`learned-rtts.ts`).
  */
 import type { CrawlerId } from "#core/ids";
@@ -42,7 +42,7 @@ import { fitScale, keepRound, RttMixture } from "./rtt-mixture.ts";
 
 /** Factor for the value of an answer about an unknown holder. */
 const worthOfNewHolder = 3;
-/** Factor for an answer by a crawler that measured no similar subnet; it declines with each one measured. */
+/** Factor for an answer by a crawler that measured no similar subnet. It declines with each one measured. */
 const worthOfNewView = 5;
 
 /** Minimum belief in every candidate, however often others were chosen. */
@@ -143,7 +143,7 @@ function noteSources({ mixture, fleet, probes }: NearestState, winner: number): 
   }
 }
 
-/** Expected saving of asking this candidate; 0 before any answer and where no place supports it. */
+/** Expected saving of asking this candidate. 0 before any answer, and if no place supports the candidate. */
 function expectedOf(state: NearestState, crawlerId: CrawlerId): number {
   const best = fastestIndex(state);
   if (best < 0) return 0;
@@ -156,7 +156,7 @@ function gainsOf(state: NearestState, best: number): ExpectedGains {
   return expectedGains({ mixture, probes, best, bestMs: rttAt(state, best)! });
 }
 
-/** Without answers so far, asks the likeliest remaining candidate. */
+/** If there are no answers yet, asks the likeliest remaining candidate. */
 function firstAnswer(state: NearestState): RoundStep {
   if (looksSilent(state)) return decidedByPrior(state);
   const asked = new Set(state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!));
@@ -190,11 +190,11 @@ function nextOrStop(state: NearestState, best: number): RoundStep {
 interface Worth {
   readonly index: number;
   readonly gainMs: number;
-  /** What the probe must save: λ, or less if it teaches something for later. */
+  /** The saving required of the probe: λ, or less if the probe teaches something for later. */
   readonly costMs: number;
 }
 
-/** The candidate with the best ratio of gain to cost; null when nobody left could be nearer. */
+/** The candidate with the best ratio of gain to cost. Null if no remaining candidate could be nearer. */
 function mostWorthAsking(state: NearestState, best: number): Worth | null {
   const { parameters, mixture, prior, fleet, mayTake } = state;
   const { scale } = mixture.learned.calibration;
@@ -226,7 +226,7 @@ function namedNext(
   return { crawlerId: fleet.candidates[index]!, expectedGainMs: gainMs, lowerBoundMs };
 }
 
-/** Beliefs times fits, reused between calls. */
+/** Beliefs multiplied by fits, reused between calls. */
 let fitting = new Float64Array(0);
 
 /**
@@ -263,13 +263,13 @@ function certaintyOf(state: NearestState, best: number): number {
   return total > 0 ? fitting[best]! / total : 0;
 }
 
-/** Candidates ruled out by the triangle inequality; the closest are named with the decisive answer. */
+/** Candidates ruled out by the triangle inequality. The closest are named with the decisive answer. */
 function ruledOutBy(
   state: NearestState,
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
   const { gapsMs, members } = state.mixture.follow(state.probes);
-  // Nobody can beat an answer of 0 ms, but that gives no bound for crawlers that nobody measured.
+  // No crawler can beat an answer of 0 ms, but that gives no bound for crawlers that nobody measured.
   const leastMs = Math.max(0, rttAt(state, best)! / trustInTriangle);
   const asked = state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!);
   const closest: number[] = [];

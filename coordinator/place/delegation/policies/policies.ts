@@ -18,7 +18,7 @@ import {
 } from "./round.ts";
 import { exhaustivePolicy, randomPolicy } from "./yardsticks.ts";
 
-/** From the least exact to the most. */
+/** In order of accuracy, the least exact first. */
 export const delegationPolicies = [randomPolicy, ipmicraPolicy, nearestPolicy, exhaustivePolicy] as const;
 
 export type PolicyName = (typeof delegationPolicies)[number]["name"];
@@ -29,7 +29,7 @@ export const policyNames: readonly PolicyName[] = delegationPolicies.map(({ name
 export interface ProbeRound {
   readonly policy: PolicyName;
   readonly state: RoundState;
-  /** When absent, reports are taken as they are. */
+  /** If absent, reports are taken as they are. */
   readonly witnessed?: WitnessedRound;
 }
 
@@ -37,7 +37,7 @@ export interface ProbeRound {
 interface WitnessedRound {
   readonly input: RoundInput;
   readonly reports: readonly ObservedProbe[];
-  /** Replaces their reports, in ms. */
+  /** Values, in ms, that replace the crawlers' reports. */
   readonly countedMs: ReadonlyMap<CrawlerId, number>;
   /** How many witnesses were asked about each. */
   readonly looks: ReadonlyMap<CrawlerId, number>;
@@ -55,7 +55,7 @@ export function startRound(policy: PolicyName, input: RoundInput): ProbeRound {
   return { policy, state, witnessed: { input, reports: [], countedMs: new Map(), looks: new Map() } };
 }
 
-/** What to do next; pure, so that it returns the same step until the next observation. */
+/** The next step. The function is pure, so it returns the same step until the next observation. */
 export function nextStep(round: ProbeRound): RoundStep {
   const step = stepOf(round);
   const judgement = judgementOf(round, step);
@@ -83,7 +83,7 @@ export function learnFromRound({ policy, state }: ProbeRound): void {
 
 const stepOf = ({ policy, state }: ProbeRound): RoundStep => policyOf.get(policy)!.step(state);
 
-/** Null when no report can be judged. */
+/** Null if no report can be judged. */
 function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep): WinJudgement | null {
   if (witnessed === undefined || step.type !== "decided" || step.rttMs === null) return null;
   const { reports, looks, countedMs, input } = witnessed;
@@ -109,7 +109,7 @@ function judgementOf({ policy, state, witnessed }: ProbeRound, step: RoundStep):
   });
 }
 
-/** Replaces reports that witnesses contradict by what these imply, until a confirmed one wins. */
+/** Replaces each report that witnesses contradict by what they imply, until a confirmed one wins. */
 function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRound }): ProbeRound {
   const step = stepOf(round);
   const judgement = judgementOf(round, step);
@@ -146,19 +146,19 @@ function withReports(step: RoundStep, { witnessed }: ProbeRound): RoundStep {
   return { ...step, reason: { ...step.reason, asked } };
 }
 
-// Checks whether others confirm the report that wins a round, since a crawler may falsely claim to be beside a target
-// and the round would ask nobody else. If the winner says x, and another measured y to the target and D to the winner,
-// then y and D differ by at most x (triangle inequality):
+// Checks whether others confirm the report that wins a round, since a crawler may falsely claim to be beside a target and the
+// round would ask no other. If the winner says x, and another measured y to the target and D to the winner, then y and D
+// differ by at most x (triangle inequality):
 //
-//   against   the larger of y and D exceeds 1.4 times x + the smaller + 5 ms; its weight grows with the excess
-//   for       y + D hardly exceeds x: the winner's neighbour is near the target too; nobody else is asked
-//   agrees    y fits a target beside the winner, but both are large, so it may be chance: it weighs half
+//     against   the larger of y and D exceeds 1.4 times x + the smaller + 5 ms; its weight grows with the excess
+//     for       y + D hardly exceeds x: the winner's neighbour is near the target too; no other crawler is asked
+//     agrees    y fits a target beside the winner, but both are large, so it may be chance: it weighs half
 //
-// The crawler nearest to the winner is the best witness and is asked first; if nobody is near, the one that the round
-// would ask next without the winner. At most four are asked. Contradictions are not remembered: a report that two
-// witnesses contradict, or one strongly and none supports, counts as what the strictest implies, and the round
-// continues. Real paths violate the triangle, so an honest crawler sometimes loses a subnet (figures:
-// test/bench/results/trust.md). D is the witness's measurement, since a liar would state a fitting one.
+// The crawler nearest to the winner is the best witness and is asked first. If none is near, the one that the round would ask
+// next without the winner is asked. At most four are asked. Contradictions are not remembered: a report that two witnesses
+// contradict, or one strongly and none supports, counts as what the strictest implies, and the round continues. Real paths
+// violate the triangle, so an honest crawler sometimes loses a subnet (figures: test/bench/results/trust.md). D is the
+// witness's measurement, since a liar would state a fitting one.
 
 interface Report {
   readonly crawlerId: CrawlerId;
@@ -167,11 +167,11 @@ interface Report {
 
 interface WonReport {
   readonly winner: Report;
-  /** Measurements of all others; failed ones are absent. */
+  /** Measurements of all other crawlers. Failed ones are absent. */
   readonly others: readonly Report[];
   readonly fleet: CandidateFleet;
   readonly looks: number;
-  /** Uniform in [0, 1); it makes the choice among the nearest unpredictable. */
+  /** Uniform in [0, 1). It makes the choice among the nearest unpredictable. */
   readonly draw: number;
   readonly mayAsk: (crawlerId: CrawlerId) => boolean;
   /** The crawler that the round would ask next without the winner, or null. */
@@ -185,14 +185,14 @@ type WinJudgement =
 
 const slackMs = 5;
 const leastRatio = 1.4;
-/** Limit per witness, in steps of that ratio, so that one bad route does not outweigh two confirmations. */
+/** Maximum weight of a witness, in steps of that ratio, so that one bad route does not outweigh two confirmations. */
 const mostAgainst = 2;
 const besideIt = { ms: 12, perMs: 0.5 } as const;
 const weightOfBeside = 2;
 const alike = { ms: 3, share: 0.1 } as const;
 /** A lead of this much, for or against, is enough. */
 const enough = 2;
-/** The lead against it that is enough when nobody is left to ask. */
+/** The lead against the report that is enough when there is no crawler left to ask. */
 const enoughAtLast = 1;
 const mostLooks = 4;
 /** The witness is drawn from this many of the nearest. */
@@ -224,7 +224,7 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
   for (const { crawlerId, rttMs } of others) {
     const straightMs = fleet.peerRtts.measuredMs(crawlerId, winner.crawlerId);
     if (straightMs === null) continue;
-    // The direct RTT between two crawlers may overstate how far apart they are. A shorter detour is looked for only where
+    // The direct RTT between two crawlers may overstate how far apart they are. A shorter detour is searched for only where
     // the direct RTT would make the report look false.
     const isFar = ratioOf(rttMs, straightMs, winner) > leastRatio && straightMs > rttMs;
     const apartMs = isFar ? shortestTo(fleet, crawlerId, winner.crawlerId, straightMs) : straightMs;
@@ -244,7 +244,7 @@ function testimonyOf({ winner, others, fleet }: WonReport) {
 const ratioOf = (rttMs: number, apartMs: number, winner: Report): number =>
   Math.max(rttMs, apartMs) / (Math.min(rttMs, apartMs) + winner.rttMs + slackMs);
 
-/** The sharpest witness is nearest to either end, so its other distance is almost theirs. */
+/** The sharpest witness is nearest to either end, so its other distance is almost the distance between the ends. */
 function countsAs(winner: Report, [sharpest, second]: readonly Contradiction[]): WinJudgement {
   if (sharpest === undefined) return believed;
   const leftMs =
@@ -263,7 +263,7 @@ function nextWitness({ winner, fleet, looks, draw, mayAsk, nextWithoutIt }: WonR
   }
   if (near.length === 0) return null;
   const isWorthIt = looks === 0 || near[0]!.rttMs <= nearMs + winner.rttMs;
-  // Derives another number for each witness from the round's.
+  // Derives a different number for each witness from the round's.
   const at = Math.floor(((draw * (looks + 1) * drawStep) % 1) * near.length);
   return isWorthIt ? near[at]!.crawlerId : nextWithoutIt();
 }

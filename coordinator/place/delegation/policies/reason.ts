@@ -1,7 +1,7 @@
 /**
- * Why a round ended as it did, as a value with every figure needed to explain it, stored with the round (jsonb). Lists
- * are bounded, because a thousand crawlers would otherwise produce more reason than result; the count beside a list is
- * always complete.
+ * Why a round ended as it did, as a value with every figure needed to explain it, stored with the round (jsonb). Lists are
+ * bounded, because a thousand crawlers would otherwise produce more reason than result. The count beside a list is always
+ * complete.
  */
 import { z } from "zod";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
@@ -25,7 +25,7 @@ const askedCrawler = z.object({
   crawlerId,
   rttMs: ms.nullable(),
   failed: z.string().nullable(),
-  /** The original report, when witnesses contradict it and it counts as `rttMs`. */
+  /** The original report, if witnesses contradict it and it counts as `rttMs`. */
   reportedMs: ms.optional(),
 });
 const asked = { asked: z.array(askedCrawler), askedCount: count };
@@ -45,7 +45,7 @@ const runnerUp = z.object({ crawlerId, rttMs: ms.nullable(), atMostMs: ms.nullab
 const decidingReasons = [
   z.object({ type: z.literal("random"), candidates: count, runnerUp }),
   z.object({ type: z.literal("only-candidate"), runnerUp }),
-  /** ipmicra: all other subnets of the company belong to this crawler; nothing was probed. */
+  /** ipmicra: all other subnets of the company belong to this crawler. Nothing was probed. */
   z.object({ type: z.literal("same-company"), subnetsOwned: count, runnerUp }),
   /** ipmicra: the first answer under the threshold, and the step of the climb at which its crawler was found. */
   z.object({
@@ -56,7 +56,7 @@ const decidingReasons = [
     ...asked,
     runnerUp,
   }),
-  /** exhaustive (`thresholdMs` is null), and ipmicra when nobody was under the threshold. */
+  /** exhaustive (`thresholdMs` is null), and ipmicra if no crawler was under the threshold. */
   z.object({ type: z.literal("fastest-of-all"), thresholdMs: ms.nullable(), rttMs: ms, ...asked, runnerUp }),
   /** nearest: no further probe was worth its cost. */
   z.object({
@@ -80,14 +80,14 @@ const decidingReasons = [
     notAnycast: z.object({ place: z.string(), far: count }).optional(),
     runnerUp,
   }),
-  /** Nobody answered: the likeliest by past delegations, to be tried again. */
+  /** No crawler answered: the likeliest by past delegations, to be tried again. */
   z.object({
     type: z.literal("by-prior"),
     share,
     ...asked,
     candidates: count,
     runnerUp,
-    /** True when it stays with its former crawler. */
+    /** True if it stays with its former crawler. */
     kept: z.boolean().optional(),
   }),
 ] as const;
@@ -99,14 +99,14 @@ const delegationReason = z.discriminatedUnion("type", [
     type: z.literal("anycast"),
     near: z.object({ crawlerId, rttMs: ms }),
     far: z.object({ crawlerId, rttMs: ms }),
-    /** The least sum of the two answers from a single machine. */
+    /** Minimum sum of the two answers from a single machine. */
     leastSumMs: ms,
     by: z.enum(["light", "peer-rtt"]),
     /** A third crawler whose answer contradicts as well. */
     confirmed: z.object({ crawlerId, rttMs: ms }).nullable().default(null),
     /** The list entry: "aws eu-central-1", or without a place "cloudflare 104.16.0.0/13". */
     listed: z.string().optional(),
-    /** How many crawlers answered fast; the one with the most room won. */
+    /** How many crawlers answered fast. The one with the most room won. */
     fast: count.default(0),
     runnerUp: runnerUp.default(null),
   }),
@@ -114,15 +114,15 @@ const delegationReason = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("kept"),
     challenger: z.object({ crawlerId, rttMs: ms }),
-    /** The least RTT that the owner may have. */
+    /** Minimum RTT that the owner may have. */
     leastMs: ms,
-    /** Source: a probe of the round, one noticed late by a busy machine, recent fetches, or earlier measurements. */
+    /** Source: a probe of the round, an answer that a busy machine noticed late, recent fetches, or earlier measurements. */
     by: z.enum(["probe", "busy", "fetches", "before"]),
     lambdaMs: ms,
     ...asked,
     runnerUp,
   }),
-  /** `needsIpv6`: no online crawler speaks IPv6. */
+  /** `needsIpv6`: no online crawler uses IPv6. */
   z.object({ type: z.literal("no-candidates"), needsIpv6: z.literal(true).optional() }),
 ]);
 
@@ -132,12 +132,12 @@ export type AskedCrawler = z.output<typeof askedCrawler>;
 export type RuledOutCrawler = z.output<typeof ruledOutCrawler>;
 export type RunnerUp = z.output<typeof runnerUp>;
 
-/** A policy's reason; the runner-up is added afterwards for all policies. */
+/** A policy's reason. The runner-up is added afterwards for all policies. */
 export type Verdict = WithoutRunnerUp<z.output<(typeof decidingReasons)[number]>>;
 
 type WithoutRunnerUp<Reason> = Reason extends unknown ? Omit<Reason, "runnerUp"> : never;
 
-/** Parses a stored reason; null when damaged or written by another version. */
+/** Parses a stored reason. Null if damaged or written by another version. */
 export function parseReason(value: unknown): DelegationReason | null {
   const parsed = delegationReason.safeParse(value);
   return parsed.success ? parsed.data : null;
@@ -331,7 +331,7 @@ const briefWords: Readonly<Record<DelegationReason["type"], string>> = {
   "no-candidates": "nobody could take it",
 };
 
-/** A few words for a list; an unknown reason is named by its type. */
+/** A few words for a list. An unknown reason is named by its type. */
 export function briefReason(reason: Readonly<Record<string, unknown>>): string {
   const type = String(reason.type ?? "unknown");
   return briefWords[type as DelegationReason["type"]] ?? type;
@@ -354,7 +354,7 @@ export type SlowFetches = Readonly<z.infer<typeof slowFetches>>;
 
 const kindWords = { connect: "time to connect", firstByte: "time to the first byte" } as const;
 
-/** "Fetches had become slow: of www.example.org, 7 took 48 ms to …, usually 23 ms …"; one sentence or two. */
+/** "Fetches had become slow: of www.example.org, 7 took 48 ms to …, usually 23 ms …", in one or two sentences. */
 export function slowFetchesWords({ host, rule, kind, usualMs, nowMs, fetches }: SlowFetches): string {
   const times = `usually ${whole(usualMs)}, the last ${fetches} ${whole(nowMs)}`;
   const why =

@@ -1,10 +1,10 @@
 /**
- * A probe round, which asks crawlers in turn until decided. It is pure: a policy returns the next step for a state,
- * and the caller does the asking and adds the answer, which yields a new state.
+ * A probe round, which asks crawlers in turn until decided. It is pure: a policy returns the next step for a state, and the
+ * caller does the asking and adds the answer, which yields a new state.
  *
- *   start ──► step ──► probe c ──► observe(c, answer) ──► step ──► … ──► decided | nobody
+ *     start ──► step ──► probe c ──► observe(c, answer) ──► step ──► … ──► decided | nobody
  *
- * A policy asks every candidate at most once and nobody else, so every round ends. A failed probe says nothing about
+ * A policy asks every candidate at most once and no other crawler, so every round ends. A failed probe says nothing about
  * distance and excludes its crawler from this round.
  */
 import type { CrawlerId } from "#core/ids";
@@ -23,11 +23,11 @@ import {
 export interface PolicyParameters {
   /** ipmicra: an answer below this is good enough (paper section 4.2). */
   readonly thresholdMs: number;
-  /** nearest: ms of RTT that a probe must be expected to save; 0 is most accurate and asks most. */
+  /** nearest: ms of RTT that a probe must be expected to save. 0 is most accurate and asks most. */
   readonly lambdaMs: number;
   /** The first observation is the crawl's own GET, which costs no probe. */
   readonly getFirst: boolean;
-  /** After this many failures and no answer, the target counts as silent; not used by exhaustive. */
+  /** Number of failures after which the target, without any answer, counts as silent. Not used by exhaustive. */
   readonly giveUpAfter: number;
 }
 
@@ -45,7 +45,7 @@ export interface RoundInput {
   readonly parameters: PolicyParameters;
   /** Uniform in [0, 1), for the policy random and the choice of witnesses. */
   readonly random?: number;
-  /** nearest: earlier rounds' measurements by the same method; `learnFromRound` adds to it. */
+  /** nearest: earlier rounds' measurements by the same method. `learnFromRound` adds to it. */
   readonly learned: LearnedRtts;
   /** nearest: the largest fleet considered as a whole. */
   readonly listFrom?: number;
@@ -80,26 +80,26 @@ export type RoundStep =
 export interface Decision {
   readonly type: "decided";
   readonly crawlerId: CrawlerId;
-  /** Null when this crawler was not asked (random, same company, only candidate) or did not answer. */
+  /** Null if this crawler was not asked (random, same company, only candidate) or did not answer. */
   readonly rttMs: number | null;
-  /** The successor when the crawler leaves; null without another candidate. */
+  /** The crawler that takes over when this one leaves. Null if there was no other candidate. */
   readonly runnerUpId: CrawlerId | null;
   readonly runnerUpRttMs: number | null;
-  /** False when nobody answered or nothing could be compared; the round is repeated later. */
+  /** False if no crawler answered or nothing could be compared. The round is repeated later. */
   readonly measured: boolean;
   readonly reason: DelegationReason;
 }
 
 export interface DelegationPolicy<State extends RoundState> {
-  /** Used in settings, commands and stored rounds. */
+  /** The name used in settings, commands and stored rounds. */
   readonly name: string;
   readonly words: string;
-  /** True when concurrent rounds know less than consecutive ones. */
+  /** True if concurrent rounds know less than consecutive ones. */
   readonly usesEarlierRounds: boolean;
   start(input: RoundInput): State;
   step(state: State): RoundStep;
   observe(state: State, crawlerId: CrawlerId, observation: Observation): State;
-  /** Learns from a finished round; omitted by policies that learn no RTTs. */
+  /** Learns from a finished round. Omitted by policies that learn no RTTs. */
   learn?(state: State): void;
 }
 
@@ -107,7 +107,7 @@ export function openState(policy: string, { fleet, parameters }: RoundInput, pri
   return { policy, fleet, parameters, prior, probes: [] };
 }
 
-/** Ignores answers of non-candidates and repeated answers; an invalid time (negative, NaN) counts as failed. */
+/** Ignores answers of non-candidates and repeated answers. An invalid time (negative, NaN) counts as failed. */
 export function withObservation<State extends RoundState>(
   state: State,
   crawlerId: CrawlerId,
@@ -133,7 +133,7 @@ export function probeStep(state: RoundState, crawlerId: CrawlerId): RoundStep {
   return { type: "probe", crawlerId, how };
 }
 
-/** Index of the fastest answer, -1 without one; ties go to the earlier candidate. */
+/** Index of the fastest answer, or −1 if there is none. Ties go to the earlier candidate. */
 export function fastestIndex({ probes, fleet }: RoundState): number {
   let best = -1;
   let bestMs = Number.POSITIVE_INFINITY;
@@ -148,7 +148,7 @@ export function fastestIndex({ probes, fleet }: RoundState): number {
   return best;
 }
 
-/** The candidate's RTT in ms; null when not asked or not measured. */
+/** The candidate's RTT in ms. Null if not asked or not measured. */
 export function rttAt({ probes, fleet }: RoundState, index: number): number | null {
   const crawlerId = fleet.candidates[index];
   const probe = probes.find((one) => one.crawlerId === crawlerId);
@@ -186,7 +186,7 @@ export function decidedFor(state: RoundState, index: number, verdict: Verdict): 
   };
 }
 
-/** Nobody answered: picks the likeliest candidate by past delegations, to be tried again. */
+/** Called if no crawler answered: picks the likeliest candidate by past delegations, to be tried again. */
 export function decidedByPrior(state: RoundState): Decision {
   const index = Math.max(
     0,
@@ -201,8 +201,8 @@ export function decidedByPrior(state: RoundState): Decision {
 }
 
 /**
- * Ends rounds with no candidate or only one without a probe; null for others. A sole candidate counts as unmeasured
- * until somebody else can be asked.
+ * Ends rounds with no candidate or only one without a probe. Null for others. A sole candidate counts as unmeasured until
+ * another crawler can be asked.
  */
 export function decidedAtOnce(state: RoundState): RoundStep | null {
   if (state.fleet.candidates.length === 0) return { type: "nobody", reason: { type: "no-candidates" } };
@@ -210,7 +210,7 @@ export function decidedAtOnce(state: RoundState): RoundStep | null {
   return null;
 }
 
-/** The likeliest candidate that may take the subnet, by past delegations; ties go to the earlier; −1 for none. */
+/** The likeliest candidate that may take the subnet, by past delegations. Ties go to the earlier one. −1 if there is none. */
 export function likeliestOf(
   { prior: { shares }, fleet: { candidates }, mayTake }: RoundState,
   isLookedFor: (index: number) => boolean,
@@ -225,7 +225,7 @@ export function likeliestOf(
 
 /**
  * The other candidate with the smallest known RTT: its own answer, or its upper bound `y + D[a][c]` over the answers
- * (triangle inequality); without any, the likeliest. Crawlers that failed come last.
+ * (triangle inequality). If there is none, the likeliest. Crawlers that failed come last.
  */
 function runnerUpOf(state: RoundState, winner: number): RunnerUp {
   const { fleet, prior, probes, mayTake } = state;
@@ -260,7 +260,7 @@ function runnerUpOf(state: RoundState, winner: number): RunnerUp {
   return { crawlerId, rttMs: rttAt(state, best), atMostMs: isKnown ? bestMs : null };
 }
 
-/** At equal times the likelier goes first, then the earlier. */
+/** If the times are equal, the likelier goes first, then the earlier. */
 function isBefore(index: number, other: number, shares: Float64Array): boolean {
   return shares[index]! > shares[other]! || (shares[index] === shares[other] && index < other);
 }

@@ -1,16 +1,17 @@
 /**
- * Where a target may be: a mixture over places with known RTTs from the crawlers. Places are the candidates (a target
- * beside crawler c sees the others as c does) and past subnets (`learned-rtts.ts`). Each candidate's prior from the
- * tree is divided among the places nearest to it; subnets of the same holder, neighbourhood or published place get
- * more. Every answer weighs each place by how well it fits:
+ * Where a target may be: a mixture over places with known RTTs from the crawlers. Places are the candidates (a target beside
+ * crawler c sees the others as c does) and past subnets (`learned-rtts.ts`). Each candidate's prior from the tree is divided
+ * among the places nearest to it. Subnets of the same holder, neighbourhood or published place get more. Each answer
+ * reweights every place by how well the place fits it:
  *
  *     weight /= (1 + z²)² · scale        z = (expected − answered) / scale
  *
- * The tails are heavy because RTTs obey no geometry. A place's expectation for a crawler that never measured it is
- * itself a mean over places, whose spread widens the scale. Without any expectation the weight stays, and the others
- * are compared with it, so that an answer costs as much as is known of its crawler, however large the fleet.
+ * The tails are heavy because RTTs obey no geometry. A place's expectation for a crawler that never measured it is itself a
+ * mean over places, whose spread widens the scale. A place without an expectation keeps its weight and serves as the baseline
+ * for the others. The cost of an answer therefore depends on how much is known about its crawler, not on the size of the
+ * fleet.
  *
- * A round has one mixture, updated in place by every answer; `follow` replays an earlier state's answers.
+ * A round has one mixture, updated in place by every answer. `follow` replays an earlier state's answers.
  */
 import type { CrawlerId } from "#core/ids";
 import { smallestOf } from "#core/small-collections";
@@ -31,7 +32,7 @@ const ofSameHolder = 35;
 
 const ofSameNeighbourhood = 5;
 const ofSameCountry = 3;
-/** For a fully trusted source. */
+/** Weight if the source is fully trusted. */
 const ofSamePublishedPlace = 35;
 
 /** Error scale in ms, at RTT 0 and per ms: for measured and for expected RTTs. */
@@ -39,19 +40,19 @@ const measuredScale = { ms: 4.65, perMs: 0.15 };
 
 const expectedScale = { ms: 10.9, perMs: 0.3, perSpread: 0.74 };
 
-/** Past subnets per round besides similar ones: those of the likeliest candidates, in small and large fleets. */
+/** Maximum past subnets per round besides similar ones: those of the likeliest candidates, in small and large fleets. */
 const mostVectors = { small: 128, large: 32 };
 const largestSmallFleet = 64;
 
-/** Lighter vectors, relative to the heaviest place, are dropped for the rest of the round. */
+/** Minimum weight of a vector, relative to the heaviest place. Lighter ones are dropped for the rest of the round. */
 const leastKept = 1e-4;
 
-/** Tolerance of an answer for a target beside a candidate; it grows with the path. */
+/** Tolerance of an answer for a target beside a candidate. It grows with the path. */
 export const fitScale = { ms: 5, perMs: 0.3 };
 
 export const besideMs = 1;
 
-/** Below this, weights are scaled up again. */
+/** If the heaviest weight falls below this, all are scaled up again. */
 const leastHeaviest = 1e-100;
 
 export class RttMixture {
@@ -61,17 +62,17 @@ export class RttMixture {
   /** Belief from the tree that each candidate is the nearest, before any answer and without `floor`. */
   readonly shares: Float64Array;
   readonly floor: number;
-  /** The candidates' weights as places; 0 for those outside the list. */
+  /** The candidates' weights as places. 0 for those outside the list. */
   readonly weights: Float64Array;
   /** The candidates considered: all, or a short list of a very large fleet. */
   members: Int32Array;
-  /** Triangle gaps in ms: the maximum |D − y| over the answers; negative when unknown. */
+  /** Triangle gaps in ms: the maximum |D − y| over the answers. Negative if unknown. */
   readonly gapsMs: Float64Array;
   /** The past subnets in use: rows, their winners (as candidates) and weights. */
   readonly rows: Int32Array;
   readonly winners: Int32Array;
   readonly vectorWeights: Float64Array;
-  /** Over all places of both kinds. */
+  /** The largest weight over all places of both kinds. */
   heaviest = 0;
   /** Accumulated factor that keeps the weights from underflowing. */
   #scaledBy = 1;
@@ -140,7 +141,7 @@ export class RttMixture {
     return this;
   }
 
-  /** The listed candidates at known distance from this one; valid until the next call. */
+  /** The listed candidates at known distance from this one. Valid until the next call. */
   knownTo(index: number): KnownCandidates {
     const { fleet, members } = this;
     if (known.indices.length < this.weights.length) {
@@ -151,7 +152,7 @@ export class RttMixture {
     const from = fleet.peerSlots[index]!;
     const { length, peers, bestMs } = fleet.peerRtts.knownTo(from);
     let count = 0;
-    // Landmarks have measured everybody.
+    // Landmarks have measured all others, so their rows are long.
     const isLong = this.isPart && length > 8 * members.length;
     for (let at = 0; at < (isLong ? members.length : length); at++) {
       const one = isLong ? members[at]! : (fleet.indexOfPeer[peers[at]!] ?? -1);
@@ -166,7 +167,7 @@ export class RttMixture {
     return known;
   }
 
-  /** Initial state: a candidate's prior is divided between itself and the subnets it won. */
+  /** Sets the initial state: a candidate's prior is divided between itself and the subnets it won. */
   #begin(): void {
     const { weights, winners, vectorWeights } = this;
     this.gapsMs.fill(-1);
@@ -196,7 +197,10 @@ export class RttMixture {
     if (this.heaviest < leastHeaviest && this.heaviest > 0) this.#scaleUp();
   }
 
-  /** Extends a short list by the answering crawler and, for a new best answer, those it calls in, weighed by the earlier answers. */
+  /**
+   * Extends a short list by the answering crawler and, if its answer is the best so far, by those that it brings in, weighted
+   * by the earlier answers.
+   */
   #callIn(asked: number, rttMs: number, earlier: readonly ObservedProbe[]): void {
     const { fleet, shares, weights } = this;
     const scaleMs = fitScale.ms + fitScale.perMs * rttMs;
@@ -211,7 +215,7 @@ export class RttMixture {
       weights[index] = this.belief(index) * this.#scaledBy * this.#oddsOf(index, earlier);
   }
 
-  /** How well a target beside the candidate fits these answers; records the gaps. */
+  /** How well a target beside the candidate fits these answers. Records the gaps. */
   #oddsOf(index: number, probes: readonly ObservedProbe[]): number {
     const { fleet } = this;
     let odds = 1;
@@ -229,7 +233,7 @@ export class RttMixture {
     return odds;
   }
 
-  /** Weighs candidates at known distance from the asked one by their fit. */
+  /** Multiplies the weights of candidates at known distance from the asked one by their fit. */
   #weighCandidates(asked: number, rttMs: number, { measuredMs, expectedMs }: Scales): void {
     const { weights, gapsMs } = this;
     const best = (4 * expectedMs) / measuredMs;
@@ -329,7 +333,7 @@ interface KnownCandidates {
   rttsMs: Float64Array;
 }
 
-/** Reused for the latest call. */
+/** Filled again by each call. */
 const known: KnownCandidates = { count: 0, indices: new Int32Array(0), rttsMs: new Float64Array(0) };
 
 interface Scales {
@@ -348,7 +352,7 @@ function everybody(count: number): Int32Array {
 // What a finished round knows of its subnet, as entries of `LearnedRtts`: measured RTTs, elsewhere the mean over
 // fitting places, bounded by the triangle inequality, with its spread.
 
-/** Lighter places, relative to the heaviest, are left out of the mean. */
+/** Minimum weight of places in the mean, relative to the heaviest. */
 const leastWeight = 1e-1;
 
 /** In a fleet larger than a vector, this many of the nearest are kept besides the measured ones. */
@@ -398,7 +402,7 @@ function entriesOf(mixture: RttMixture, probes: readonly ObservedProbe[]): RttEn
   return { slots, rttsMs, spreadsMs };
 }
 
-/** Each candidate's least y + D over the answers; infinite when unknown. */
+/** Each candidate's minimum y + D over the answers. Infinite if unknown. */
 function mostByTriangle(
   fleet: CandidateFleet,
   probes: readonly ObservedProbe[],
@@ -484,7 +488,7 @@ class Moments {
     sums[at + 2]! += weight * (rttMs * rttMs + variance);
   }
 
-  /** Returns the results; the sums are then reused. */
+  /** Returns the results. The sums are then reused. */
   take() {
     const sums = this.#sums;
     const indices = this.#indices;

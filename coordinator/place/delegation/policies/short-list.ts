@@ -1,11 +1,11 @@
 /**
- * Whom a round of `nearest` considers in a very large fleet. Of 10,000 crawlers each has measured some two hundred
- * others, and unknown places outnumber all known ones, so it uses a short list that answers extend:
+ * Whom a round of `nearest` considers in a very large fleet. Of 10,000 crawlers each has measured some two hundred others,
+ * and unknown places outnumber all known ones. So the round uses a short list that answers extend:
  *
- *   at first      the likeliest by the tree, and their neighbours; who won subnets like this one;
- *                 landmarks, and some drawn by a hash, so that no part of the world is missing
- *   the best      the neighbours of the crawler that gave it; of those that it knows, the ones at the distance that it
- *   answer so far answered with, the likeliest first
+ *     at first      the likeliest by the tree, and their neighbours; who won subnets like this one;
+ *                   landmarks, and some drawn by a hash, so that no part of the world is missing
+ *     the best      the neighbours of the crawler that gave it; of those that it knows, the ones at the distance that it
+ *     answer so far answered with, the likeliest first
  *
  * A fleet of up to 3,000 is considered as a whole, since a list there is no more accurate and costs more
  * (test/bench/results/delegation-cost.md).
@@ -20,17 +20,17 @@ export const largestWholeFleet = 3000;
 const likeliestListed = 48;
 const likeliestFollowed = 6;
 const neighboursOfEach = 6;
-/** Landmarks, and more of the same draw when little is known. */
+/** Maximum crawlers drawn: the landmarks, and more of the same draw if little is known. */
 const mostDrawn = 64;
 const leastListed = 80;
 
 /** Crawlers of each kind that an answer adds. */
 const calledAsNeighbours = 12;
 const calledAsFitting = 12;
-/** Tolerated difference from an answer, as a part of the fit's scale. */
+/** Tolerated difference from an answer, as a share of the fit's scale. */
 const fittingPart = 0.5;
 
-/** Initial candidates' positions without repetition; `winners` won similar past subnets. */
+/** Initial candidates' positions without repetition. `winners` won similar past subnets. */
 export function firstList(
   fleet: CandidateFleet,
   shares: Float64Array,
@@ -48,7 +48,7 @@ export function firstList(
   return [...listed];
 }
 
-/** Whom the best answer so far adds, without repetition but possibly already listed. */
+/** The candidates that the best answer so far adds, without repetition but possibly already listed. */
 export function calledByAnswer(
   fleet: CandidateFleet,
   shares: Float64Array,
@@ -76,7 +76,7 @@ function neighboursOf({ peerRtts, peerSlots, indexOfPeer }: CandidateFleet, inde
   return neighbours;
 }
 
-/** The positions of the largest positive values, largest first; ties keep insertion order. */
+/** The positions of the largest positive values, largest first. Ties keep insertion order. */
 class Likeliest {
   readonly found: number[] = [];
   readonly #shares: Float64Array;
@@ -104,7 +104,7 @@ class Likeliest {
   }
 }
 
-/** Positions with any belief, likeliest first; ties keep their order. */
+/** Positions with any belief, likeliest first. Ties keep their order. */
 export function likeliestOf(shares: Float64Array, most: number): readonly number[] {
   const likeliest = new Likeliest(shares, most);
   if (most > 0)
@@ -112,7 +112,7 @@ export function likeliestOf(shares: Float64Array, most: number): readonly number
   return likeliest.found;
 }
 
-/** By a hash of the crawler's number, the fleet's landmarks first; cached per fleet. */
+/** By a hash of the crawler's number, the fleet's landmarks first. Cached per fleet. */
 const draws = new WeakMap<CandidateFleet, Int32Array>();
 
 function drawnOf(fleet: CandidateFleet): Int32Array {

@@ -1,4 +1,4 @@
-/** exhaustive: every candidate probes and the fastest takes the subnet (paper section 3); the upper yardstick. */
+/** exhaustive: every candidate probes and the fastest takes the subnet (paper section 3). It serves as the upper yardstick. */
 import { priorOf } from "../knowledge.ts";
 import {
   askedCrawlers,
@@ -41,14 +41,14 @@ export const exhaustivePolicy = {
   observe: withObservation,
 } as const satisfies DelegationPolicy<RoundState>;
 
-/** The first candidate not asked yet; the number of candidates when all were. */
+/** The first candidate not asked yet, or the number of candidates if all were. */
 function firstUnasked(state: RoundState): number {
   const asked = new Set(state.probes.map((probe) => probe.crawlerId));
   const index = state.fleet.candidates.findIndex((crawlerId) => !asked.has(crawlerId));
   return index < 0 ? state.fleet.candidates.length : index;
 }
 
-// random: any candidate, without a probe, as UCYMicra did (paper section 2.1); the lower yardstick.
+// random: any candidate, without a probe, as UCYMicra did (paper section 2.1). It serves as the lower yardstick.
 
 interface RandomState extends RoundState {
   readonly draw: number;

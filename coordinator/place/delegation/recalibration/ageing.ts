@@ -1,21 +1,21 @@
 /**
- * How long delegations last, and when each is checked again. Published studies see more than a tenth of addresses'
- * locations change within a month, and networks differ a hundredfold; so move rates are learned by kind of network and
- * rounds are spent where they save most.
+ * How long delegations last, and when each is checked again. Published studies see more than a tenth of addresses' locations
+ * change within a month, and networks differ a hundredfold. So move rates are learned by kind of network, and rounds are
+ * spent where they save most.
  *
- * Learning: a subnet moved when a round found another crawler nearer than the previous round's. Moves are taken for a
- * Poisson process with a Gamma-distributed rate: a kind with m moves in t months, below a kind with rate r, has (m +
- * 2) / (t + 2/r) moves a month, which is r without observations and m/t with many. The kinds are all, the country and
- * the holder. A move happened at some time since the previous round, so half of that time counts as observed.
+ * Learning: a subnet moved if a round found another crawler nearer than the previous round's. Moves are modelled as a Poisson
+ * process with a Gamma-distributed rate: a kind with m moves in t months, below a kind with rate r, has (m + 2) / (t + 2/r)
+ * moves a month, which is r without observations and m/t with many. The kinds are all, the country and the holder. A move
+ * happened at some time since the previous round, so half of that time counts as observed.
  *
- * Spending: between two checks a delegation's loss grows with the chance that its subnet has moved. With the rate h
- * and v = lost ms × pages a day after a move, a check after τ days is worth, beyond the checks made anyway,
+ * Spending: between two checks a delegation's loss grows with the chance that its subnet has moved. With the rate h and v =
+ * lost ms × pages a day after a move, a check after τ days is worth, beyond the checks made anyway,
  *
- *   w(τ) = τ·v·(1 − e^(−hτ)) − v·∫₀^τ (1 − e^(−hs)) ds = v/h · (1 − (1 + hτ)·e^(−hτ))   ms × pages
+ *     w(τ) = τ·v·(1 − e^(−hτ)) − v·∫₀^τ (1 − e^(−hs)) ds = v/h · (1 − (1 + hτ)·e^(−hτ))   ms × pages
  *
- * Checks are best spent at one price: each delegation is due when w reaches it (the index of P. Whittle, Restless
- * bandits, 1988, for this process). The price makes all checks together fit the budget. A subnet that hardly ever
- * moves is checked rarely, and so is one that moves so often that a check is not worth much for long.
+ * Checks are best spent at one price: each delegation is due when w reaches it (the index of P. Whittle, Restless bandits,
+ * 1988, for this process). The price makes all checks together fit the budget. A subnet that hardly ever moves is checked
+ * rarely, and so is one that moves so often that the result of a check soon becomes worthless.
  */
 
 import type { SubnetId } from "#core/ids";
@@ -34,19 +34,19 @@ export interface MoveCounts {
 export interface CheckOutcome {
   readonly days: number;
   readonly moved: boolean;
-  /** 0 without a move; null when unmeasured. */
+  /** 0 if there was no move. Null if unmeasured. */
   readonly lostMs: number | null;
 }
 
 interface MoveRate {
   readonly perMonth: number;
-  /** How much slower than the nearest a move makes the crawler. */
+  /** How much slower than the nearest crawler a move makes the present one. */
   readonly lossMs: number;
 }
 
 export const daysPerMonth = 30.4;
 
-/** Without observations: a tenth of subnets moves per month, each losing as much as a crawler in a neighbouring country adds. */
+/** Used without observations: a tenth of subnets moves per month, each losing what a crawler in a neighbouring country adds. */
 export const usualRate: MoveRate = { perMonth: 0.1, lossMs: 20 };
 
 /** Weight of the less specific kind, in moves. */
@@ -56,7 +56,7 @@ const kindsInOrder = ["all", "country", "holder"] as const;
 
 export type RateKeys = readonly (readonly [kind: RateKind, key: PlaceKey])[];
 
-/** From the least to the most specific. */
+/** Ordered from the least to the most specific. */
 export function rateKeysOf({ holderKey, country }: Pick<Placement, "holderKey" | "country">): RateKeys {
   const keys = { all: 0, country, holder: holderKey };
   return kindsInOrder.flatMap((kind) => {
@@ -117,16 +117,16 @@ interface Ageing {
   readonly lossPerDay: number;
 }
 
-/** At most once a day. */
+/** Minimum interval between checks. */
 const leastDays = 1;
 
 /**
- * At least once in this many mean intervals: unchecked delegations teach nothing, and rounds are kept this long
+ * Maximum interval, in mean intervals. Unchecked delegations teach nothing, and rounds are kept this long
  * (retention.roundDays) for comparison.
  */
 const mostMeans = 3;
 
-/** The price of a check, and the interval when all are checked alike. */
+/** The price of a check, and the interval if all are checked alike. */
 interface CheckPlan {
   readonly price: number;
   readonly meanDays: number;
@@ -157,8 +157,8 @@ function ageWorth(share: number): number {
 }
 
 /**
- * A coarse histogram of delegations by ageing rate and loss, from which the price is found. Steps of a fifth and a
- * half give some thousand cells for a million delegations.
+ * A coarse histogram of delegations by ageing rate and loss, from which the price is found. Steps of a fifth and a half give
+ * some thousand cells for a million delegations.
  */
 export class AgeingTally {
   /** Sums of logarithms, so that each cell's mean represents it. */
@@ -176,7 +176,7 @@ export class AgeingTally {
     this.#count += 1;
   }
 
-  /** The price at which each is checked once in `meanDays` on average; null without delegations. */
+  /** The price at which each is checked once in `meanDays` on average. Null if there are no delegations. */
   planFor(meanDays: number): CheckPlan | null {
     if (this.#count === 0) return null;
     let low = -40;
@@ -206,16 +206,16 @@ export function moveIntervalWords({ perMonth }: Pick<MoveRate, "perMonth">): str
   return months < 24 ? `${Math.round(months)} months` : `${Math.round(months / 12)} years`;
 }
 
-// Finds what fetch times cannot show: that another crawler has become nearer. Every decision is therefore probed
-// again: a round asks the owner first (the likeliest by what was learned) and others as far as worth it. ageing.ts
+// Finds what fetch times cannot show: that another crawler has become nearer. Every decision is therefore probed again: a
+// round asks the owner first (the likeliest by what was learned) and others as long as that is worth a probe. ageing.ts
 // decides when, within the operator's budget of one check per delegation and number of days. Until the first pass is
 // complete, each is checked after that number of days.
 //
-// Fetch-time alarms work beside this. Their rounds count as checks: the delegation's age restarts, and the result
-// counts among the moves.
+// Fetch-time alarms work in parallel. Their rounds count as checks: the delegation's age restarts, and the result counts
+// among the moves.
 //
-// The position in age order is kept, so that subnets that cannot be probed (gone from the frontier) do not hold up
-// others; at the end it restarts with the oldest.
+// The position in age order is kept, so that subnets that cannot be probed (gone from the frontier) do not hold up others. At
+// the end it restarts with the oldest.
 
 interface RefreshPorts {
   readonly delegations: {
@@ -229,13 +229,13 @@ interface RefreshPorts {
 interface RefreshSettings {
   /** The budget: one check per decision in this many days. */
   readonly days: number;
-  /** Maximum rounds per turn: with a turn a minute, 30 are 43,200 a day. */
+  /** Maximum rounds per run. With a run a minute, 30 are 43,200 a day. */
   readonly roundsPerTurn: number;
 }
 
 const dayMs = 86_400_000;
 
-/** Decisions examined per turn: a million take eight hours. */
+/** Decisions examined per run. A million take eight hours. */
 const lookedAt = 2000;
 
 const learnMs = 6 * 3_600_000;
@@ -293,7 +293,7 @@ export class DelegationRefresh {
   #ageingOf({ subnetId, pagesPerDay }: AgedDelegation): Ageing {
     const placement = this.#ports.state.placementOf(subnetId);
     const { perMonth, lossMs } = placement ? this.#rates.rateOf(rateKeysOf(placement)) : usualRate;
-    // A subnet without fetches this week still has future ones.
+    // A subnet without fetches this week will still have some later.
     return { perDay: perMonth / daysPerMonth, lossPerDay: lossMs * (pagesPerDay + 1) };
   }
 

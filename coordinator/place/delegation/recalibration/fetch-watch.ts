@@ -1,12 +1,12 @@
 /**
  * Watches all crawlers' fetches for hosts that turned slow (rule.ts), each against its own past and adjusted for the
- * crawler's current level (`CrawlerLevel`). Connect times are the path alone but come once per connection; first bytes
- * come with every fetch but include the server. When a new connection took its usual time, a slow first byte is the
- * server's and raises no alarm. When hosts of other subnets turned slow at the same time, the crawler's machine or
- * network is busy, which is no alarm either.
+ * crawler's current level (`CrawlerLevel`). Connect times are the path alone but come once per connection. First bytes come
+ * with every fetch but include the server's time. If a new connection took its usual time, a slow first byte is the server's
+ * fault and raises no alarm. If hosts of other subnets turned slow at the same time, the crawler's machine or network is
+ * busy, which is no alarm either.
  *
- * Bounded: the hosts seen longest ago are forgotten (the database has their past). A host that changes crawlers starts
- * over.
+ * The number of hosts is bounded: those seen longest ago are forgotten (the database has their past). A host that changes
+ * crawlers starts over.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { HostTimes, type RecalibrationRule, type TimesAlarm } from "./rule.ts";
@@ -17,12 +17,12 @@ type TimeKind = (typeof timeKinds)[number];
 interface WatchedFetch {
   readonly hostKey: string;
   readonly crawlerId: CrawlerId;
-  /** Hosts of one subnet may turn slow together by one route; unknown when null or absent. */
+  /** Hosts of one subnet may turn slow together by one route. Unknown if null or absent. */
   readonly subnetId?: SubnetId | null;
   readonly atMs: number;
-  /** When its crawler moved to its current place; earlier times are ignored. */
+  /** When its crawler moved to its current location. Earlier times are ignored. */
   readonly placedAtMs?: number;
-  /** Null without a new connection. */
+  /** Null if there was no new connection. */
   readonly connectMs: number | null;
   readonly firstByteMs: number | null;
 }
@@ -43,7 +43,7 @@ export interface CrawlerAlarm extends LevelAlarm {
 type WatchedHost = {
   crawlerId: CrawlerId;
   lastAtMs: number;
-  /** Since when its times look like a change, or null. */
+  /** Since when its times look like a change. Null if they do not. */
   readonly suspectSinceMs: Record<TimeKind, number | null>;
 } & Readonly<Record<TimeKind, HostTimes>>;
 type Levels = Readonly<Record<TimeKind, CrawlerLevel>>;
@@ -130,10 +130,7 @@ export class FetchWatch {
     return alarm && { ...alarm, kind, hostKey, crawlerId, atMs };
   }
 
-  /**
-   * True when most of the crawler's recent fetches in other subnets were late as well, by a relevant amount and a
-   * minimum part of this delay.
-   */
+  /** True if most of the crawler's recent fetches in other subnets were late as well, by a relevant part of this delay. */
   #isOwnFault(
     { usualMs, nowMs }: TimesAlarm,
     { crawlerId, subnetId }: WatchedFetch,
@@ -165,24 +162,24 @@ export class FetchWatch {
 /** A busy machine delays near and far hosts alike, but each fetch by a different amount. */
 const leastPartOfLate = 1 / 8;
 
-/** Other late subnets needed, since a single one may be slow by chance. */
+/** Minimum number of other late subnets, since a single one may be slow by chance. */
 const leastOthersLate = 2;
 
-// How slow a crawler currently is relative to its hosts' usual times. Evening congestion and trouble in the partner's
-// network slow all its hosts, while a changed route slows some. So each time is divided by the level (the median ratio
-// of time to usual time over hosts fetched within an hour) before it is compared with the host's past. With too few
-// hosts, that hour's level of earlier days is used, if known.
+// How slow a crawler currently is relative to its hosts' usual times. Evening congestion and trouble in the partner's network
+// slow all its hosts, while a changed route slows some. So each time is divided by the level (the median ratio of time to
+// usual time over hosts fetched within an hour) before it is compared with the host's past. If there are too few hosts, that
+// hour's level of earlier days is used, if known.
 //
 // A jump of the level is one finding about the crawler's network instead of a thousand about routes.
 
 const mostHosts = 64;
 
-/** With fewer hosts, half of them may be behind one changed route. */
+/** Minimum number of hosts. Of fewer, half may be behind one changed route. */
 const leastHosts = 8;
 
 const freshMs = 3_600_000;
 
-/** The median is recomputed after this many notes, each of which moves it by at most one place in 64. */
+/** The median is recomputed after this many notes. Each note moves it by at most one place in 64. */
 const notesPerMedian = 4;
 
 /** How often the hour's level is learned and judged. */
@@ -191,7 +188,7 @@ const judgeEveryMs = 300_000;
 /** Share of the difference learned per judgement: some 70 % in an hour. */
 const learningRate = 0.1;
 
-/** A crawler slower by this factor is reported; a daily wave of 20 % is not. */
+/** A crawler slower by this factor is reported. A daily wave of 20 % is not. */
 const crawlerSlowFactor = 1.35;
 
 /** Consecutive judgements needed: a quarter of an hour. */
@@ -217,7 +214,7 @@ interface LeveledFetch extends Pick<WatchedFetch, "hostKey" | "atMs"> {
 class CrawlerLevel {
   /** `lateMs` includes earlier fetches with weights that halve each time. */
   readonly #latest = new Map<string, LeveledFetch & { readonly logRatio: number }>();
-  /** Logarithm of the level by UTC hour; NaN before it is learned. */
+  /** Logarithm of the level by UTC hour. NaN before it is learned. */
   readonly #byHour = new Float64Array(24).fill(Number.NaN);
   #usualLog = Number.NaN;
   #judgedAtMs = Number.NEGATIVE_INFINITY;
@@ -237,7 +234,7 @@ class CrawlerLevel {
     return [...this.#latest.values()].filter((one) => one.atMs >= atMs);
   }
 
-  /** Returns an alarm when the crawler itself turned slow. */
+  /** Returns an alarm if the crawler itself turned slow. */
   note(fetch: LeveledFetch): LevelAlarm | null {
     const { hostKey, ratio, atMs } = fetch;
     if (!(ratio > 0) || !Number.isFinite(ratio)) return null;
@@ -270,7 +267,7 @@ class CrawlerLevel {
     return null;
   }
 
-  /** The new level becomes the usual one, so that it is reported once. */
+  /** Makes the new level the usual one, so that it is reported once. */
   #shift(byLog: number): void {
     for (let hour = 0; hour < 24; hour++) this.#byHour[hour]! += byLog;
     this.#usualLog += byLog;

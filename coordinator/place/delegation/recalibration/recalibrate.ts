@@ -23,23 +23,23 @@ const historyLength = 50;
 
 const coolDownMs = 3_600_000;
 
-/** For a host that is not slow, as many fetches as an alarm would need. */
+/** Maximum fetches of a host that is not slow: as many as an alarm would need. */
 const fetchesThatCount = 4;
 
-/** Fetches that count, for a day, when the subnet's crawler was never compared. */
+/** Maximum fetches that count, for a day, if the subnet's crawler was never compared. */
 const fetchesUncompared = 20;
 const uncomparedMs = 86_400_000;
 
-/** Hosts read per pass; the rest waits for the next. */
+/** Hosts read per pass. The rest waits for the next. */
 const hostsPerPass = 2000;
 
-/** Hosts that wait to be read; further ones come with their next fetch. */
+/** Maximum hosts that wait to be read. Others are noted at their next fetch. */
 const mostWaiting = 100_000;
 
-/** Hosts kept in memory, 1.2 KB each. */
+/** Maximum hosts kept in memory, 1.2 KB each. */
 const mostWatched = 50_000;
 
-/** Alarms that wait for their round; beyond this, older ones are dropped. */
+/** Maximum alarms that wait for their round. When there are more, the oldest are dropped. */
 const mostAlarms = 10_000;
 
 export class RecalibrationQueue {
@@ -69,7 +69,7 @@ export class RecalibrationQueue {
     }
   }
 
-  /** Subnets to probe because a host in them turned slow. */
+  /** Returns subnets to probe because a host in them turned slow. */
   async findSlow(): Promise<SubnetId[]> {
     await this.#readPasts();
     const hosts = [...this.#alarms.keys()].slice(0, hostsPerPass);
@@ -96,8 +96,8 @@ export class RecalibrationQueue {
   }
 
   /**
-   * The quickest recent fetches by a subnet's crawler: after an alarm the slow ones and later ones, for a crawler that
-   * was never compared those of the last day, otherwise the host's last few within the hour. Excludes fetches from
+   * The quickest recent fetches by a subnet's crawler. After an alarm these are the slow ones and later ones, for a crawler
+   * that was never compared those of the last day, otherwise the host's last few within the hour. Excludes fetches from
    * before the crawler moved.
    */
   async fetchTimes({ subnetId, crawlerId, url, cause }: OwnFetches): Promise<FetchTimes | null> {
@@ -140,7 +140,7 @@ export class RecalibrationQueue {
     for (const host of hosts) this.#unread.delete(host);
     const fetches = await this.#ports.results.recentFetches(hosts, historyLength);
     const hourAgoMs = this.#nowMs() - coolDownMs;
-    // Time order over all hosts shows which slowed at the same time.
+    // Time order over all hosts shows which slowed down at the same time.
     const past = this.#historiesByOwner(fetches)
       .flat()
       .sort((a, b) => a.fetchedAt.getTime() - b.fetchedAt.getTime());
@@ -156,7 +156,7 @@ export class RecalibrationQueue {
     if (this.#alarms.size > mostAlarms) this.#alarms.delete(this.#alarms.keys().next().value!);
   }
 
-  /** One history per host, of the subnet's current owner, since the last fetch by another crawler; it starts over after a move. */
+  /** One history per host: fetches of the subnet's present owner since the last by another crawler or since a move. */
   #historiesByOwner(fetches: readonly RecentFetch[]): RecentFetch[][] {
     const histories = new Map<HostHash, RecentFetch[]>();
     for (const fetch of fetches) {
@@ -173,8 +173,8 @@ export class RecalibrationQueue {
   }
 
   /**
-   * The subnet of an alarm that causes a round now. Null when the host has moved, the subnet was probed for another
-   * host, or the alarm waits for the cool-down.
+   * The subnet of an alarm that causes a round now. Null if the host has moved, the subnet was probed for another host, or
+   * the alarm waits for the cool-down.
    */
   #take(hostHash: HostHash, place: RecentFetch | undefined): SubnetId | null {
     const alarm = this.#alarms.get(hostHash);

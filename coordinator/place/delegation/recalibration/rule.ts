@@ -1,30 +1,28 @@
 /**
- * Recalibration (paper section 4.4): compares each fetch time with the host's past and has the subnet probed again
- * when the path seems longer. Two rules watch one kind of times (connect or first byte) of a host fetched by its
- * subnet's owner:
- *
- * - Slow in a row, the paper's rule: above the operator's factor "more than one time continuously". Three limits must
- *   be exceeded, each against another false alarm: the factor, a multiple of the host's own spread (restless hosts),
- *   and a floor in ms (near hosts whose noise alone doubles their time). The number in a row is the operator's, or
- *   more where single slow fetches are common. With a share p of slow fetches, n in a row occur by chance once in p^−n
- *   fetches; n is the least with p^n ≤ 1 in 100,000. p starts at 1 in 30 (n = 4) and is learned: a clean host is at 2
- *   after some 300 fetches, one that loses 1 % of its packets stays at 3.
+ * Recalibration (paper section 4.4): compares each fetch time with the host's past and has the subnet probed again when the
+ * path seems longer. Two rules watch one kind of times (connect or first byte) of a host fetched by its subnet's owner:
+ * - Slow in a row, the paper's rule: above the operator's factor "more than one time continuously". Three limits must be
+ *   exceeded, each against another false alarm: the factor, a multiple of the host's own spread (restless hosts), and a floor
+ *   in ms (near hosts whose noise alone doubles their time). The number in a row is the operator's, or more if single slow
+ *   fetches are common. With a share p of slow fetches, n in a row occur by chance once in p^−n fetches. n is the smallest
+ *   with p^n ≤ 1 in 100,000. p starts at 1 in 30 (n = 4) and is learned: a clean host reaches 2 after some 300 fetches, and
+ *   one that loses 1 % of its packets stays at 3.
  * - Change point: a lasting shift too small for the factor (`leastChangeFactor`, `leastChangeMs`).
  *
  * After an alarm the new level is the usual one, so a host that became slow for good alarms once.
  */
 
 export interface RecalibrationRule {
-  /** Slow means above the median times this. */
+  /** A fetch is slow if it exceeds the median times this. */
   readonly factor: number;
-  /** Minimum slow fetches in a row; the paper's "more than one time continuously" is 2. */
+  /** Minimum slow fetches in a row. The paper's "more than one time continuously" is 2. */
   readonly inARow: number;
   readonly leastHistory: number;
-  /** Slow means above by this many robust standard deviations (1.4826 · median absolute deviation). */
+  /** A fetch is slow if it exceeds the median by this many robust standard deviations (1.4826 · median absolute deviation). */
   readonly spreads: number;
-  /** Slow means above by this many ms. */
+  /** A fetch is slow if it exceeds the median by this many ms. */
   readonly floorMs: number;
-  /** A change point needs times above the median times this and by this many ms; less is not worth a probe. */
+  /** A change point needs times above the median times this and by this many ms. Smaller changes are not worth a probe. */
   readonly leastChangeFactor: number;
   readonly leastChangeMs: number;
 }
@@ -54,10 +52,10 @@ const priorSlow = 1;
 
 const priorFetches = 30;
 
-/** The counts of slow fetches are halved at this number, so that they follow changes. */
+/** Slow fetches and all fetches are halved at this count, so that they follow changes. */
 const mostCounted = 2000;
 
-/** Times that may be part of a change and await the verdict. */
+/** Maximum times that may be part of a change and await the verdict. */
 const mostPending = 24;
 
 export class HostTimes {
@@ -68,7 +66,7 @@ export class HostTimes {
   #slow = 0;
   #fetches = 0;
 
-  /** Median of the usual times in ms; null with too little history. */
+  /** Median of the usual times in ms. Null if there is too little history. */
   usualMs(rule: RecalibrationRule): number | null {
     return this.#usual.count < rule.leastHistory ? null : this.#usual.median();
   }
@@ -147,7 +145,7 @@ export class HostTimes {
   }
 
   #neededInARow(rule: RecalibrationRule): number {
-    // The current run is no evidence for how common such runs are.
+    // The current run is no evidence of how common such runs are.
     const slowBefore = Math.max(0, this.#slow - (this.#inARow > 0 ? 1 : 0));
     const share = (slowBefore + priorSlow) / (this.#fetches + priorFetches);
     return Math.max(rule.inARow, Math.ceil(Math.log(runsByChance) / Math.log(share)));
@@ -166,19 +164,18 @@ export function median(values: readonly number[]): number {
   return (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-// Detects a lasting upward shift of a host's fetch times by a CUSUM (Page 1954) over ranks: each time's place among
-// earlier times gives a score, how much likelier it is after a shift than before. Scores add up, never below zero, and
-// enough of them is a change.
+// Detects a lasting upward shift of a host's fetch times by a CUSUM (Page 1954) over ranks: each time's rank among earlier
+// times gives a score, how much likelier that rank is after a shift than before. Scores add up, never below zero, and a large
+// enough sum is a change.
 //
-// Ranks need no noise model: without a change, the place is uniform whatever the host's times look like (exponential,
-// spiky, pages of many sizes). The scores are log likelihood ratios against the uniform, so by Lorden (1971) the mean
-// number of fetches until a false alarm is at least e^h at threshold h if the earlier times were the whole truth: h =
-// 12 is one in 162,000 fetches, 0.15 % of host-days at 240 fetches a day. A window of 40 knows its upper tail only
-// roughly, and one slow fetch counts at most ln 8; simulation (test/bench/results/calibration.md) gives the figures
-// with all that.
+// Ranks need no noise model: without a change, the rank is uniform whatever the host's times look like (exponential, spiky,
+// pages of many sizes). The scores are log likelihood ratios against the uniform, so by Lorden (1971) the mean number of
+// fetches until a false alarm is at least e^h at threshold h if the earlier times were the whole truth: h = 12 is one in
+// 162,000 fetches, 0.15 % of host-days at 240 fetches a day. A window of 40 knows its upper tail only roughly, and one slow
+// fetch counts at most ln 8. Simulation (test/bench/results/calibration.md) gives the figures with all of that.
 //
-// place among earlier times, from the slow end   0–3 %   3–12.5 %   12.5–25 %   25–50 %   50–100 %
-// likelihood after a shift, over before             8       3.6         2         0.5       0.08
+//     rank among earlier times, from the slow end    0–3 %   3–12.5 %   12.5–25 %   25–50 %   50–100 %
+//     likelihood after a shift, over before            8       3.6         2         0.5       0.08
 
 export const changeThreshold = 12;
 
@@ -199,11 +196,11 @@ export function changeScore(shareAbove: number): number {
   return steps.find(({ upTo }) => shareAbove <= upTo)?.score ?? steps[4].score;
 }
 
-/** For a time too little above the usual to matter, however rare it is. */
+/** Score of a time too little above the usual to matter, however rare it is. */
 const irrelevantScore = Math.log(0.5);
 
-// The latest usual times of one kind (connect or first byte) of a host: a bounded window with its median, spread and
-// ranks. 4 bytes per time; nothing is kept sorted, since sorting 40 takes about a microsecond.
+// The latest usual times of one kind (connect or first byte) of a host: a bounded window with its median, spread and ranks. A
+// time takes 4 bytes. Nothing is kept sorted, since sorting 40 takes about a microsecond.
 
 /** Window size: enough for an upper tail of a few per cent, few enough to follow a slow drift. */
 const windowTimes = 40;
@@ -217,7 +214,7 @@ class TimeWindow {
   readonly #times = new Float32Array(windowTimes);
   #count = 0;
   #next = 0;
-  /** Null when it must be recomputed. */
+  /** Null if it must be recomputed. */
   #medianMs: number | null = null;
 
   get count(): number {
@@ -237,7 +234,7 @@ class TimeWindow {
     this.#medianMs = null;
   }
 
-  /** The median in ms; NaN for an empty window. */
+  /** The median in ms. NaN for an empty window. */
   median(): number {
     this.#medianMs ??= middle(this.#sorted());
     return this.#medianMs;
@@ -250,7 +247,7 @@ class TimeWindow {
     return normalConsistency * middle(away.sort());
   }
 
-  /** The share of the window above a time, never quite 0 or 1; ties count half. */
+  /** The share of the window above a time, never quite 0 or 1. Ties count half. */
   shareAbove(timeMs: number): number {
     let above = 0.5;
     for (let index = 0; index < this.#count; index++) {

@@ -1,11 +1,11 @@
 /**
- * Runs delegation policies over an instance with known RTTs, without a network: targets arrive in a shuffled order,
- * each round learns from earlier ones, and each choice is compared with the best. Deterministic: the same instance,
+ * Runs delegation policies over an instance with known RTTs, without a network. Targets arrive in a shuffled order, each
+ * round learns from earlier ones, and each choice is compared with the best. The run is deterministic: the same instance,
  * options and seed give the same figures on every machine.
  *
- * Several policies run side by side with separate memories, so that a target's RTTs are generated once: 1,000 crawlers
- * and 100,000 sites have 100 million, which are never all stored. Policies may see disturbed RTTs (`observe`) but are
- * judged by the real ones.
+ * Several policies run side by side with separate memories, so that a target's RTTs are generated once: 1,000 crawlers and
+ * 100,000 sites have 100 million, which are never all stored. Policies may see disturbed RTTs (`observe`) but are judged by
+ * the real ones.
  */
 
 import { asCrawlerId, type CrawlerId } from "#core/ids";
@@ -24,17 +24,17 @@ import {
 } from "../policies/round.ts";
 
 export interface SimulatedHost {
-  /** Names of the subnets from the root over the /8 to the leaf; at least root and leaf. */
+  /** Names of the subnets from the root over the /8 to the leaf. It has at least a root and a leaf. */
   readonly path: readonly string[];
-  /** The leaf's holder; empty when unknown. */
+  /** The leaf's holder. Empty if unknown. */
   readonly org: string;
-  /** Empty when unknown. */
+  /** Empty if unknown. */
   readonly cc: string;
   readonly published?: readonly PublishedPlace[];
 }
 
 interface SimulatedTarget extends SimulatedHost {
-  /** RTT in ms from each crawler. May be generated at each reading, so read it once. */
+  /** RTT in ms from each crawler. May be generated at each access, so read it only once. */
   readonly rtt: ArrayLike<number>;
 }
 
@@ -46,9 +46,9 @@ export interface SimulationInstance {
 }
 
 interface SimulationSettings {
-  /** For the order of the targets and the draws of `random`. */
+  /** Determines the order of the targets and the draws of `random`. */
   readonly seed?: number;
-  /** What a crawler measures; the undisturbed RTT when absent. */
+  /** What a crawler measures. The undisturbed RTT if absent. */
   readonly observe?: ProbeModel;
   readonly onProgress?: (doneTargets: number, targets: number) => void;
 }
@@ -63,7 +63,7 @@ export interface SimulationResult extends Figures {
   readonly chosen: readonly number[];
   /** Paid probes per target, in the instance's order. */
   readonly probes: readonly number[];
-  /** Per target, in the instance's order: the RTT from its crawler and from the fastest. */
+  /** RTTs per target, in the instance's order: from its crawler and from the fastest. */
   readonly rttsMs: readonly number[];
   readonly bestRttsMs: readonly number[];
   /** Positions of the targets in order of arrival. */
@@ -77,7 +77,7 @@ export function simulateDelegation(
   return simulatePolicies(instance, [options], options)[0]!;
 }
 
-/** One result per variant, in their order; the same as when run alone. */
+/** One result per variant, in their order. The results are the same as if each ran alone. */
 export function simulatePolicies(
   instance: SimulationInstance,
   variants: readonly PolicyVariant[],
@@ -161,7 +161,7 @@ function smallest(values: ArrayLike<number>): number {
 export interface PolicyVariant {
   readonly policy: PolicyName;
   readonly parameters?: Partial<PolicyParameters>;
-  /** As in the coordinator, a winning report needs confirmation. */
+  /** Whether, as in the coordinator, a winning report needs confirmation. */
   readonly hasWitnesses?: boolean;
 }
 
@@ -169,9 +169,9 @@ export interface PolicyVariant {
 interface SimulatedProbe {
   readonly target: number;
   readonly crawler: number;
-  /** Undisturbed. */
+  /** The undisturbed RTT. */
   readonly rttMs: number;
-  /** `get`: by the crawl's own request. */
+  /** `get` means by the crawl's own request. */
   readonly how: "probe" | "get";
 }
 
@@ -181,7 +181,7 @@ export type ProbeModel = (probe: SimulatedProbe) => Observation;
 interface ArrivedTarget {
   readonly target: number;
   readonly placement: Placement;
-  /** From each crawler. */
+  /** RTTs from each crawler. */
   readonly rttsMs: ArrayLike<number>;
   readonly bestRttMs: number;
 }
@@ -194,10 +194,10 @@ interface DelegatedTarget extends SimulatedRound {
 interface SimulationRunSettings {
   readonly variant: PolicyVariant;
   readonly fleet: CandidateFleet;
-  /** In the crawlers' order. */
+  /** Placements in the crawlers' order. */
   readonly crawlerPlacements: readonly Placement[];
   readonly observe: ProbeModel;
-  /** For the policy `random`. */
+  /** Draws for the policy `random`. */
   readonly draw: () => number;
 }
 
@@ -212,7 +212,7 @@ export class SimulationRun {
   readonly #knowledge = new DelegationKnowledge();
   readonly #owners = new Map<PlaceKey, CrawlerId>();
 
-  /** Each crawler owns the subnet it is in (paper section 4.1); of several in one, the first. */
+  /** Each crawler owns the subnet it is located in (paper section 4.1). If several are in one, the first owns it. */
   constructor(settings: SimulationRunSettings) {
     this.#settings = settings;
     settings.crawlerPlacements.forEach((placement, index) => {
@@ -228,7 +228,7 @@ export class SimulationRun {
     };
   }
 
-  /** A leaf that is owned already needs no probe (paper section 4.3). */
+  /** A leaf that already has an owner needs no probe (paper section 4.3). */
   delegate(arrived: ArrivedTarget): DelegatedTarget {
     const owner = this.#owners.get(arrived.placement.subnetKey);
     const { crawlerId, probes } = owner ? { crawlerId: owner, probes: 0 } : this.#decide(arrived);
@@ -263,7 +263,7 @@ export class SimulationRun {
 
 // Numbers places and orders targets of simulated runs.
 
-/** Numbers the nodes of a hierarchy given as paths of names; equal names under different parents are different nodes. */
+/** Numbers the nodes of a hierarchy given as paths of names. Equal names under different parents are different nodes. */
 export class PathNumbers {
   readonly #numbers = new Map<string, number>();
 
@@ -290,7 +290,7 @@ interface PathHost {
   readonly published?: readonly PublishedPlace[];
 }
 
-/** Placements with equal keys for equal places. Path elements below root and /8 are the ancestors; a short path has none. */
+/** Placements with equal keys for equal places. Path elements below root and /8 are the ancestors. A short path has none. */
 export function placementNumbers(): (host: PathHost) => Placement {
   const paths = new PathNumbers();
   return ({ path, org, cc, published }) => {
@@ -307,7 +307,7 @@ export function placementNumbers(): (host: PathHost) => Placement {
   };
 }
 
-/** Fisher and Yates. */
+/** Shuffles by the method of Fisher and Yates. */
 function shuffledIndices(count: number, draw: () => number): number[] {
   const indices = Array.from({ length: count }, (_, index) => index);
   for (let last = count - 1; last > 0; last--) {
@@ -319,15 +319,15 @@ function shuffledIndices(count: number, draw: () => number): number[] {
 
 /** Results of a simulated run: how near the choices came to the best, and their cost. */
 export interface Figures {
-  /** Per cent of targets whose crawler is a fastest one (ties count). */
+  /** Percentage of targets whose crawler is a fastest one (ties count). */
   readonly optimalPct: number;
-  /** Per cent of targets whose crawler is at most 2 or 5 ms slower than the fastest. */
+  /** Percentage of targets whose crawler is at most 2 or 5 ms slower than the fastest. */
   readonly within2msPct: number;
   readonly within5msPct: number;
   /** Mean and 95th percentile (nearest rank) of the excess over the best. */
   readonly meanExcessMs: number;
   readonly p95ExcessMs: number;
-  /** Paid probes; with get-first, the first observation is free. */
+  /** Paid probes. With get-first, the first observation is free. */
   readonly probesPerUrl: number;
   /** 95th percentile (nearest rank) of the probes of a target. */
   readonly p95ProbesPerUrl: number;
@@ -341,7 +341,7 @@ interface SimulatedRound {
   readonly bestRttMs: number;
 }
 
-/** Rounded to four decimals; all zero without rounds. */
+/** Rounded to four decimals. All zero if there are no rounds. */
 export function figuresOf(rounds: readonly SimulatedRound[]): Figures {
   const excessMs = rounds.map((round) => round.rttMs - round.bestRttMs);
   const probes = rounds.map((round) => round.probes);
