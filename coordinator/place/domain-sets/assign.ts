@@ -1,4 +1,7 @@
-/** An operator assigns domain sets to a crawler: parsed, checked against its partner's and stored, or refused with a reason. */
+/**
+ * An operator assigns domain sets to a crawler. They are parsed, checked against its partner's and stored, or refused with a
+ * reason.
+ */
 
 import type { Refusal } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
@@ -24,7 +27,7 @@ export async function giveDomainSets(
   return changed === null ? { type: "no-crawler" } : { type: "given", changed };
 }
 
-/** For people and the audit log. */
+/** Words for people and the audit log. */
 export function givenWords({ name, operator, partner }: ChangedDomainSets): string {
   const sets = operator.length === 0 ? "hosts of every domain" : `hosts in ${operator.join(" or ")} alone`;
   const narrowed = partner.length === 0 ? "" : `, of those that its partner allows (${partner.join(" or ")})`;
@@ -36,7 +39,7 @@ function kept(texts: readonly string[]): Layer {
   return typeof layer === "string" ? [] : layer;
 }
 
-// Domain sets stated by a crawler's partner. Unreadable ones are refused, since ignoring them would restrict nothing.
+// Domain sets stated by a crawler's partner. Unreadable ones are refused, since ignoring them would lift the restriction.
 
 export function domainSetFault({ domainSets }: Pick<CrawlerHello, "domainSets">): Refusal | null {
   const layer = readLayer(domainSets ?? []);

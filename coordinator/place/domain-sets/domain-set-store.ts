@@ -16,11 +16,11 @@ export function createDomainSetStore(pool: Pool) {
       return rows[0] ?? null;
     },
 
-    /** Notifies running coordinators; null when no crawler has that name. */
+    /** Stores the sets and notifies running coordinators. Null if no crawler has that name. */
     give: async (name: string, sets: readonly string[]): Promise<ChangedDomainSets | null> =>
       await giveDomainSets(pool, name, sets),
 
-    /** Updates the languages of hosts with pages; returns how many changed. */
+    /** Updates the languages of hosts with pages. Returns how many changed. */
     refreshLanguages: async (hosts: readonly HostHash[]): Promise<number> =>
       await refreshLanguages(pool, hosts),
 
@@ -33,7 +33,7 @@ export function createDomainSetStore(pool: Pool) {
       return rows.map((row) => row.host_hash);
     },
 
-    /** The next hosts with pages in hash order; empty at the end. */
+    /** The next hosts with pages in hash order. Empty at the end. */
     hostsWithPages: async (after: HostHash | null, limit: number): Promise<HostHash[]> => {
       const { rows } = await pool.query<{ host_hash: HostHash }>(
         `select host_hash
@@ -82,7 +82,7 @@ export async function partitionOfLease(
   return (await partitionsOfLeases(client, [crawlerId], partition)).get(crawlerId) ?? partition;
 }
 
-/** For many crawlers; unknown ones are missing. */
+/** The same for many crawlers. Unknown ones are missing. */
 export async function partitionsOfLeases(
   client: PoolClient,
   crawlerIds: readonly CrawlerId[],
@@ -102,7 +102,7 @@ export async function partitionsOfLeases(
 interface DomainSetsOf {
   readonly name: string;
   readonly operator: readonly string[];
-  /** The partner's restriction; empty when none is stated. */
+  /** The partner's restriction. Empty if none is stated. */
   readonly partner: readonly string[];
 }
 
@@ -112,7 +112,7 @@ export interface ChangedDomainSets extends DomainSetsOf {
 
 // A host's language (`frontier_host.language`): that of most of a bounded number of its pages.
 
-/** Pages examined per host: enough for a majority, whatever its size. */
+/** Maximum pages examined per host: enough for a majority, whatever its size. */
 const pagesAsked = 200;
 
 async function refreshLanguages(pool: Pool, hosts: readonly HostHash[]): Promise<number> {

@@ -1,14 +1,13 @@
 /**
- * Domain sets (DSets, WEB-SAILOR section 3.1): which hosts are somebody's, by name and by language. One set is terms
- * with spaces or commas between them:
- *   `.gr` a top-level domain, `example.org` a domain and everything below it, `lang:el` a language (ISO 639),
- *   each with `not` before it for all but that.
- * A host is in the set when its name and its language both are. Of several names that fit, the longest decides:
- * `.com not blog.com my.blog.com`. Goes beyond the paper, whose sets are top-level domains alone.
+ * Domain sets (DSets, WEB-SAILOR section 3.1): which hosts belong to a crawler or coordinator, by name and by language. One
+ * set is terms with spaces or commas between them: `.gr` a top-level domain, `example.org` a domain and everything below it,
+ * `lang:el` a language (ISO 639), each with `not` before it for all others. A host is in the set if both its name and its
+ * language are. If several names fit, the longest decides: `.com not blog.com my.blog.com`. This goes beyond the paper, whose
+ * sets are top-level domains only.
  */
 import { canParseUrl } from "#core/ip/url-host";
 
-/** True includes, false excludes. A dimension without terms includes everything. */
+/** True includes, and false excludes. A dimension without terms includes everything. */
 export interface DomainSet {
   /** ASCII, lower case, without a leading dot: `gr`, `xn--qxam`, `example.org`. */
   readonly names: ReadonlyMap<string, boolean>;
@@ -17,13 +16,13 @@ export interface DomainSet {
 }
 
 export interface HostToHold {
-  /** As `urlHost` names it: lower-case ASCII. Hosts that are addresses belong to no domain. */
+  /** Lower-case ASCII as returned by `urlHost`. Hosts that are addresses belong to no domain. */
   readonly host: string;
-  /** ISO 639 code of most of its pages; null when unknown. */
+  /** ISO 639 code of most of its pages. Null if unknown. */
   readonly language: string | null;
 }
 
-/** Limits in characters and terms. */
+/** Maximum characters and terms. */
 export const mostSetCharacters = 4096;
 
 const mostSetTerms = 64;
@@ -65,19 +64,19 @@ export function domainSetHolds(set: DomainSet, { host, language }: HostToHold): 
   return holdsName(set.names, host) && (language === null || holdsLanguage(set.languages, language));
 }
 
-/** Whether it includes names that no term mentions. */
+/** Whether the set includes names that no term mentions. */
 function holdsUnmentioned({ names }: DomainSet): boolean {
   return holdsByDefault(names);
 }
 
-/** Whether any set holds it; without sets everything is held. */
+/** Whether any set holds the host. If there are no sets, every host is held. */
 export function someDomainSetHolds(sets: readonly DomainSet[], host: HostToHold): boolean {
   return sets.length === 0 || sets.some((set) => domainSetHolds(set, host));
 }
 
 /**
- * Names that both claim, outermost only: `.gr`, `example.org`, or `.` for names that neither mentions. Empty when no
- * host of a known language is in both.
+ * Names that both claim, outermost only: `.gr`, `example.org`, or `.` for names that neither mentions. Empty if no host of a
+ * known language is in both.
  */
 export function domainSetsOverlap(a: DomainSet, b: DomainSet): string[] {
   if (!shareLanguage(a.languages, b.languages)) return [];
@@ -90,7 +89,7 @@ export function domainSetsOverlap(a: DomainSet, b: DomainSet): string[] {
     .sort();
 }
 
-/** Null on success, otherwise the fault. */
+/** Returns null on success, otherwise the fault. */
 function takeTerm(
   word: string | undefined,
   held: boolean,
@@ -118,12 +117,12 @@ function shadowedName(names: ReadonlyMap<string, boolean>): string | null {
   return null;
 }
 
-/** Removes terms that repeat what the surrounding term, or the default, decides. */
+/** Removes terms that repeat the decision of the surrounding term or of the default. */
 function withoutIdle(names: ReadonlyMap<string, boolean>): Map<string, boolean> {
   return new Map([...names].filter(([name, held]) => held !== holdsName(names, parentOf(name))));
 }
 
-/** Beside included languages, excluded ones have no effect. */
+/** If languages are included, excluded ones have no effect. */
 function languagesThatCount(languages: ReadonlyMap<string, boolean>): ReadonlyMap<string, boolean> {
   return holdsByDefault(languages) ? languages : new Map([...languages].filter(([, held]) => held));
 }
@@ -137,13 +136,13 @@ function holdsLanguage(languages: ReadonlyMap<string, boolean>, language: string
   return languages.get(language) ?? holdsByDefault(languages);
 }
 
-/** Unmentioned names are included when all terms exclude. */
+/** Unmentioned names are included if all terms exclude. */
 function holdsByDefault(terms: ReadonlyMap<string, boolean>): boolean {
   for (const held of terms.values()) if (held) return false;
   return true;
 }
 
-/** The longest name that contains the host. */
+/** Longest name that contains the host. */
 function nearestAround(names: ReadonlyMap<string, boolean>, host: string): string | undefined {
   for (let name = parentOf(host); name !== ""; name = parentOf(name)) {
     if (names.has(name)) return name;
@@ -151,7 +150,7 @@ function nearestAround(names: ReadonlyMap<string, boolean>, host: string): strin
   return undefined;
 }
 
-/** `example.org` of `www.example.org`; empty above a top-level domain. */
+/** `example.org` of `www.example.org`. Empty above a top-level domain. */
 function parentOf(name: string): string {
   const dot = name.indexOf(".");
   return dot === -1 ? "" : name.slice(dot + 1);
@@ -170,8 +169,8 @@ function termTexts(terms: ReadonlyMap<string, boolean>, textOf: (term: string) =
   return texts.map(({ held, text }) => (held ? text : `not ${text}`));
 }
 
-// One term of a domain set: a top-level domain, a domain or a language, in its one form. Names are read as URLs' hosts
-// are (WHATWG URL section 3.5: IDN to ASCII, lower case), so that a term and a host always compare.
+// One term of a domain set: a top-level domain, a domain or a language, in its canonical form. Names are parsed like the
+// hosts of URLs (WHATWG URL section 3.5: IDN to ASCII, lower case), so that a term and a host can always be compared.
 
 type NameTerm =
   | { readonly kind: "domain" | "language"; readonly value: string; readonly text: string }
@@ -187,7 +186,7 @@ function languageTerm(word: string): NameTerm {
   return { fault: `${shown(word)} is no language: write its code of two or three letters, such as lang:el` };
 }
 
-/** A leading dot or `*.` has no effect; a single label needs the dot, since it may be a typing error. */
+/** A leading dot or `*.` has no effect. A single label needs the dot, since it may be a typing error. */
 function domainTerm(word: string): NameTerm {
   const dotted = /^(?:\*?\.)/.test(word);
   const name = asciiName(word.replace(/^\*?\./, "").replace(/\.$/, ""));
@@ -209,7 +208,7 @@ function domainTerm(word: string): NameTerm {
   return { kind: "domain", value: name, text: name.includes(".") ? name : `.${name}` };
 }
 
-/** RFC 1035 section 2.3.4: labels of 1 to 63 characters, names of 253 at most; underscores are met in real names. */
+/** RFC 1035 section 2.3.4: labels of 1 to 63 characters, names of at most 253. Underscores occur in real names. */
 function asciiName(text: string): string | null {
   if (text === "" || text.length > 253 || /[\p{Cc}/@:?#%\\[\]<>^|*]/u.test(text)) return null;
   if (!canParseUrl(`http://${text}/`)) return null;
@@ -223,8 +222,8 @@ function shown(word: string): string {
   return JSON.stringify(word.length > 60 ? `${word.slice(0, 60)}…` : word);
 }
 
-// Indexes domain sets by name, so that of a thousand sets only those are checked that may hold a host or overlap a
-// set. A set that only excludes (`not .com`) holds what it does not mention, so it is always checked.
+// Indexes domain sets by name, so that of a thousand sets only those that may hold a host or overlap a set are checked. A set
+// that only excludes (`not .com`) holds what it does not mention, so it is always checked.
 
 export interface SetsByName {
   /** Sets that may hold the host, in order. */

@@ -1,7 +1,7 @@
 /**
- * Which hosts somebody may have: each layer is the domain sets that one party states (the operator for a crawler, its
- * partner, the coordinator's own settings), and a host must be in one set of every layer. So parties narrow each other
- * and nobody widens. A layer without sets holds everything.
+ * Which hosts a crawler or coordinator may have. Each layer is the domain sets that one party states (the operator for a
+ * crawler, its partner, the coordinator's own settings), and a host must be in one set of every layer. So parties can only
+ * narrow each other's choice. A layer without sets holds everything.
  */
 import {
   type DomainSet,
@@ -15,7 +15,7 @@ import {
 export type Layer = readonly DomainSet[];
 export type Partition = readonly Layer[];
 
-/** Sets per party. */
+/** Maximum sets per party. */
 export const mostSets = 16;
 
 /** Sets in order without duplicates, or a message that names the invalid value. */
@@ -60,13 +60,13 @@ function keptLayer(texts: readonly string[]): Layer {
 }
 
 interface HeldSql {
-  /** SQL that is true when the partition holds the host; never null. */
+  /** SQL that is true if the partition holds the host. Never null. */
   readonly condition: string;
-  /** In parameter order. */
+  /** Values in parameter order. */
   readonly values: readonly unknown[];
 }
 
-/** `host` is an alias with columns host and language; `first` is the first parameter's number. */
+/** `host` is an alias with columns host and language. `first` is the first parameter's number. */
 export function heldSql(partition: Partition, host: string, first: number): HeldSql {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${first + values.push(value) - 1}`;
@@ -74,11 +74,11 @@ export function heldSql(partition: Partition, host: string, first: number): Held
   return { condition: layers.length === 0 ? "true" : layers.join(" and "), values };
 }
 
-/** Limit of names per condition: a statement has 65,535 parameters, and each is tried with every host. */
+/** Maximum names per condition. A statement has at most 65,535 parameters, and each is tried with every host. */
 const mostTerms = 1000;
 
 /**
- * True when at least one partition holds the host; false without any. With too many to be efficient it is true
+ * True if at least one partition holds the host. False if there are none. If there are too many to be efficient, it is true
  * everywhere, so callers must check the result.
  */
 export function heldByOneSql(partitions: readonly Partition[], host: string, first: number): HeldSql {
@@ -105,7 +105,7 @@ function setCondition({ names, languages }: DomainSet, host: string, parameter: 
   return `${nameCondition(names, `${host}.host`, parameter)} and ${languageCondition(languages, `${host}.language`, parameter)}`;
 }
 
-/** The longest name decides. Names with as many labels exclude each other, so one expression tries them all. */
+/** The longest name decides. Names with the same number of labels exclude each other, so one expression tries them all. */
 function nameCondition(names: DomainSet["names"], column: string, parameter: Parameter): string {
   if (names.size === 0) return "true";
   const byLength = new Map<string, { readonly labels: number; readonly held: boolean; names: string[] }>();
@@ -140,7 +140,10 @@ function isHeldByDefault(terms: ReadonlyMap<string, boolean>): boolean {
 /** Marks where a statement requires an alias's hosts to be held (`withHeldHosts`). */
 export const isHeld = (host: string): string => `held_by_domain_sets(${host})`;
 
-/** Replaces `isHeld` in the statement by the partition's condition, with its parameters. `also` is a further condition on an alias. */
+/**
+ * Replaces `isHeld` in the statement by the partition's condition, with its parameters. `also` is another condition on an
+ * alias.
+ */
 export function withHeldHosts(
   text: string,
   partition: Partition,

@@ -1,16 +1,16 @@
 /**
- * Identifies the company a subnet is registered to (the paper's "same company", section 4.3): one key per company, so
- * that ranges with the same key may be delegated alike. Merging strangers causes wrong delegations, while splitting a
- * company only costs a few probes; so in doubt, it splits. The key comes, in this order, from
+ * Identifies the company a subnet is registered to (the paper's "same company", section 4.3): one key per company, so that
+ * ranges with the same key may be delegated alike. Merging strangers causes wrong delegations, while splitting a company only
+ * costs a few probes, so the rule splits in doubt. The key is the first of these that exists:
  *
- *   1. the organisation's handle, within its registry      ripencc:org-handle:ORG-EX1-RIPE
- *      a customer of ARIN's, who has a handle for every    arin:customer:EXAMP-12:example bakery
- *      range: the parent's handle and the name
- *   2. the opaque-id of extended statistics, within the    ripencc:opaque-id:6c1b…
- *      registry (its publisher promises no more)
- *   3. the name, normalised                                name:example networks
- *      one that strangers may share: within registry       name:apnic:JP:data center
- *      and country, or not at all if neither is known
+ *     1. the organisation's handle, within its registry      ripencc:org-handle:ORG-EX1-RIPE
+ *        a customer of ARIN's, who has a handle for every    arin:customer:EXAMP-12:example bakery
+ *        range: the parent's handle and the name
+ *     2. the opaque-id of extended statistics, within the    ripencc:opaque-id:6c1b…
+ *        registry (its publisher promises no more)
+ *     3. the name, normalised                                name:example networks
+ *        one that strangers may share: within registry       name:apnic:JP:data center
+ *        and country, or not at all if neither is known
  *
  * Placeholders ("not allocated", "private customer") and maintainers (`mnt-by`) never name a company.
  */
@@ -30,18 +30,18 @@ export interface HolderSource {
 
 export interface HolderIdentity {
   readonly key: string;
-  /** The registered name for display, or else the handle or opaque-id. */
+  /** The registered name for display or, if there is none, the handle or opaque-id. */
   readonly name: string;
   readonly handle: string | null;
 }
 
-/** Accepted form of handles and ids; anything else identifies nobody. */
+/** Accepted form of handles and ids. Any other text identifies nobody. */
 const idText = /^[\p{L}\p{N}][\p{L}\p{N}._@/:+-]{0,99}$/u;
 
 const isMaintainer = (text: string) => text.includes("-") && maintainerName.test(text);
 const maintainerName = /^(?:mnt|maint)-|-mnt$/i;
 
-/** Returns the holder that a registry record names, or null when it identifies no company. */
+/** Returns the holder that a registry record names, or null if it identifies no company. */
 export function holderOf(source: HolderSource): HolderIdentity | null {
   const name = shownName(source.name);
   return byHandle(source, name) ?? byOpaqueId(source, name) ?? byName(source, name);
@@ -59,7 +59,7 @@ function byHandle(source: HolderSource, name: string | null): HolderIdentity | n
   };
 }
 
-/** Returns null when the customer has no name of its own: each of its ranges then counts as a separate holder. */
+/** Returns null if the customer has no name of its own. Each of its ranges then counts as a separate holder. */
 function customerKey({ registry, parentHandle }: HolderSource, name: string | null): string | null {
   if (!parentHandle || name === null) return null;
   const parent = parentHandle.trim().toUpperCase();
@@ -84,7 +84,7 @@ function byName({ registry, country }: HolderSource, name: string | null): Holde
   return { key: `name:${registry ?? ""}:${country ?? ""}:${text}`, name, handle: null };
 }
 
-/** The name in composed form with normalised spaces, or null when it is a placeholder, a maintainer or empty. */
+/** The name in composed form with normalised spaces. Null if it is a placeholder, a maintainer or empty. */
 function shownName(name: string | null | undefined): string | null {
   const text = withSingleSpaces(name?.slice(0, 500) ?? "");
   return text === "" || isMaintainer(text) || isPlaceholderName(text) ? null : text;
@@ -101,7 +101,7 @@ const oddSpace = / {2}|[^\S ]/;
 // `EXAMPLE NETWORKS INC` and `Example-Networks` are one company. `isDistinctive` says whether enough remains to tell
 // companies apart.
 
-/** Longer names are cut: the rest distinguishes no companies, and registry text is untrusted. */
+/** Maximum length. The rest of a longer name distinguishes no companies, and registry text is untrusted. */
 const maxNameLength = 200;
 
 const eastAsianForms = /株式会社|有限会社|合同会社|股份有限公司|有限责任公司|有限公司|주식회사/g;
@@ -128,8 +128,7 @@ const minOwnLetters = 7;
 
 /**
  * Minimum letters in a single distinctive word, alone or with a common one. Among 75,000 network operators "Skynet",
- * "Intercom", "Fiberlink" and "Infinity Broadband" each named several strangers; longer words mostly named one
- * company.
+ * "Intercom", "Fiberlink" and "Infinity Broadband" each named several strangers, while longer words mostly named one company.
  */
 const minLettersOfOneWord = 10;
 
@@ -139,9 +138,9 @@ const minLettersBesideCommon = 9;
 const minWideLetters = 4;
 
 interface CompanyName {
-  /** Without case, accents, punctuation and legal forms; words separated by single spaces; may be empty. */
+  /** The name without case, accents, punctuation and legal forms, with words separated by single spaces. May be empty. */
   readonly text: string;
-  /** Whether the text is long and particular enough to name one company everywhere. */
+  /** Whether the text is long and distinctive enough to name one company everywhere. */
   readonly isDistinctive: boolean;
 }
 
@@ -169,7 +168,7 @@ function areDistinctive(words: readonly string[], text: string): boolean {
   return areDistinctiveLetters(own, letters, words.length);
 }
 
-/** `own` counts the words that are neither common nor numbers; `letters` counts their letters. */
+/** `own` counts the words that are neither common nor numbers. `letters` counts their letters. */
 function areDistinctiveLetters(own: number, letters: number, words: number): boolean {
   if (own > 1) return letters >= minOwnLetters;
   return letters >= (words > 1 ? minLettersBesideCommon : minLettersOfOneWord);
@@ -178,10 +177,10 @@ function areDistinctiveLetters(own: number, letters: number, words: number): boo
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
 const onlyDigits = /^\d+$/;
 
-/** Two Chinese, Japanese or Korean characters carry as much as a Latin word. */
+/** Two Chinese, Japanese or Korean characters distinguish as much as a Latin word. */
 const wideLetter = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
-/** Plain ASCII names, nearly all, skip the steps that only other letters need. */
+/** Plain ASCII names, which nearly all are, skip the steps that only other letters need. */
 function companyWords(name: string): readonly string[] {
   const lower = name.toLowerCase();
   return isAscii(lower) ? asciiWords(lower) : unicodeWords(name);
@@ -222,7 +221,7 @@ const notAscii = /[\u0080-\uffff]/;
 const dotOrSlash = /[./,]/;
 const quote = /['`]/;
 
-// Registry texts in the place of a holder that identify nobody.
+// Registry texts that stand in the place of a holder but identify nobody.
 
 /** Whether a registered or normalised name identifies nobody: "not allocated", "private customer", "????". */
 function isPlaceholderName(name: string): boolean {
@@ -250,7 +249,7 @@ const placeholderHandles: ReadonlySet<string> = new Set([
 
 const placeholderIds = /^(?:0+|x+|n\/?a|none|null|unknown|reserved|available|unallocated)$/i;
 
-/** In lower case, words separated by single spaces. */
+/** Lower-case names, with words separated by single spaces. */
 const placeholderNames = new RegExp(
   `^(?:${[
     "x+|tba|tbd|n ?a|nil|none|null|unknown|unspecified|undefined|unnamed|no name|not available|not applicable",
@@ -264,7 +263,7 @@ const placeholderNames = new RegExp(
   "u",
 );
 
-/** Every placeholder name begins with one of these words (or is a row of x), so other names are dismissed fast. */
+/** Every placeholder name begins with one of these words (or is a row of x), so other names are rejected fast. */
 const firstWords = wordSet(`
   tba tbd n na nil none null unknown unspecified undefined unnamed no not never anonymous private residential
   customer customers user users individual individuals subscriber subscribers reserved unallocated unassigned
@@ -276,7 +275,10 @@ const onlyXs = /^x+$/;
 const asciiLetter = /[a-z]/;
 const anyLetter = /\p{L}/u;
 
-/** In lower case; empty when there is none. Uses character codes because every name passes here, most of them twice. */
+/**
+ * The first word in lower case. Empty if there is none. Uses character codes, because every name passes here, most of them
+ * twice.
+ */
 function firstAsciiWord(name: string): string {
   let start = 0;
   while (start < name.length && !isAsciiAlphanumeric(name.charCodeAt(start))) start += 1;
@@ -368,12 +370,12 @@ const legalForms = wordSet(`
   ltda lda eireli eirl epp sac saa saesp sasesp sae sal saog fze fzco dmcc wll
 `);
 
-/** Count as legal forms only next to another one: `Example (Private) Limited`. */
+/** Words that count as legal forms only next to another one: `Example (Private) Limited`. */
 const legalBesideOthers = wordSet("private public proprietary the and smc unipessoal unipersonal");
 
 const leadingForms = wordSet(
   "the pt sia uab fop pe pp ooo oao zao pao ao jsc ojsc cjsc pjsc llc tov too ооо оао зао пао ао тов тоо",
 );
 
-/** Counts as a leading legal form only with another one at the end: `SC Example SRL`. */
+/** Words that count as a leading legal form only with another one at the end: `SC Example SRL`. */
 const leadingBesideOthers = wordSet("sc");

@@ -1,15 +1,14 @@
 /**
- * Turns flat ranges of one family into a hierarchy (paper section 4.1): the parent of a range is the most specific
- * range that contains it.
+ * Turns flat ranges of one family into a hierarchy (paper section 4.1): the parent of a range is the most specific range that
+ * contains it.
  *
- * Registries also hold crossing ranges, which overlap without one containing the other, such as 202.98.116.0 -
- * 202.98.119.255 and 202.98.119.0 - 202.98.120.255. Both are kept. The smallest range wins, and of equal sizes the one
- * that starts later. So a parent is the smallest range that contains the child, and an address where two ranges cross
- * belongs to the smaller.
+ * Registries also hold crossing ranges, which overlap without one containing the other, such as 202.98.116.0 - 202.98.119.255
+ * and 202.98.119.0 - 202.98.120.255. Both are kept. The smallest range wins, and of equal sizes the one that starts later. So
+ * a parent is the smallest range that contains the child, and an address where two ranges cross belongs to the smaller.
  *
- * One walk over the sorted ranges keeps a stack of open ranges, the most specific last. Without crossings the walk is
- * linear. Where ranges cross, each one checks all open ones: a few in registry files, but a staircase of 100,000
- * ranges takes minutes, so callers that read untrusted files set a bound.
+ * One walk over the sorted ranges keeps a stack of open ranges, the most specific last. Without crossings the walk is linear.
+ * Where ranges cross, each one checks all open ones. In registry files these are few, but a staircase of 100,000 ranges takes
+ * minutes, so callers that read untrusted files set a bound.
  */
 import { formatRange, type IpRange } from "#core/ip/range";
 import {
@@ -21,7 +20,7 @@ import {
   sortedOrder,
 } from "./range-columns.ts";
 
-/** Marks owners from where no ranges cross, so that following parents suffices. */
+/** Marks owners from the point where no ranges cross, so that following parents suffices. */
 export const untangled = -2;
 
 export interface Nesting {
@@ -29,14 +28,14 @@ export interface Nesting {
   readonly parents: Int32Array;
   /** Every index, parents before children: by first address, widest first. */
   readonly order: Int32Array;
-  /** Ranges that appeared earlier in the input; they share its parent and never have children. */
+  /** Ranges that appeared earlier in the input. They share its parent and never have children. */
   readonly duplicates: readonly { readonly index: number; readonly of: number }[];
   /**
-   * Crossing ranges; `earlier` starts first. Every crossing range is in at least one pair. A tangle of n ranges may
+   * Crossing ranges, of which `earlier` starts first. Every crossing range is in at least one pair. A tangle of n ranges may
    * have n² pairs, of which at most n are listed.
    */
   readonly crossings: readonly { readonly earlier: number; readonly later: number }[];
-  /** Starts of the stretches where ranges cross and of every change of owner in them, in column form. */
+  /** Starts of the stretches where ranges cross and of every change of owner in them, in columns. */
   readonly tangledStarts: Uint32Array;
   /** The owner of each stretch: the most specific range, −1 for none, or `untangled` where no ranges cross. */
   readonly tangledOwners: Int32Array;
@@ -45,7 +44,7 @@ export interface Nesting {
 /** Thrown when more crossing ranges cover one address than in any real registry. */
 export class TangledRanges extends Error {}
 
-/** Builds the hierarchy of one family. Throws TangledRanges when more than `mostTangled` are open at once. */
+/** Builds the hierarchy of one family. Throws TangledRanges if more than `mostTangled` are open at once. */
 export function nest(ranges: readonly IpRange[] | RangeColumns, mostTangled = Infinity): Nesting {
   const columns = "count" in ranges ? ranges : columnsOf(ranges);
   const order = sortedOrder(columns);
@@ -155,7 +154,7 @@ class Walk {
     this.#crossings.push({ earlier, later });
   }
 
-  /** Records the most specific range from the latest start up to the next one; null means to the end of the last range. */
+  /** Records the most specific range from the latest start up to the next one. Null means to the end of the last range. */
   #cut(next: number | null): void {
     const { first, last, words } = this.#columns;
     const at = this.#firstOf(this.#latest);
@@ -182,7 +181,7 @@ class Walk {
   }
 }
 
-/** Adds one to the address; returns false at the end of the address space. */
+/** Adds one to the address. Returns false at the end of the address space. */
 function increase(address: Uint32Array): boolean {
   for (let word = address.length - 1; word >= 0; word -= 1) {
     address[word] = (address[word] as number) + 1;
@@ -200,7 +199,7 @@ interface HoldingSubnet {
   readonly range: IpRange;
 }
 
-/** Ordered from least to most specific; leaves out subnets that cover it but cross the chain. */
+/** Ordered from the least to the most specific. Leaves out subnets that cross the chain. */
 export function holdingChain<Subnet extends HoldingSubnet>(holding: readonly Subnet[]): readonly Subnet[] {
   const columns = columnsOf(holding.map(({ range }) => range));
   const byId = new Map(holding.map((subnet) => [subnet.subnetId, subnet]));
@@ -209,7 +208,7 @@ export function holdingChain<Subnet extends HoldingSubnet>(holding: readonly Sub
   let next = nearest === undefined ? undefined : holding[nearest];
   while (next !== undefined) {
     chain.unshift(next);
-    // Deleting visited entries ends the loop even if a fault made parents circular.
+    // Visited entries are deleted, so that the loop ends even if a fault made parents circular.
     byId.delete(next.subnetId);
     next = next.parentId === null ? undefined : byId.get(next.parentId);
   }

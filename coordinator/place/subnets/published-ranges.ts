@@ -1,16 +1,15 @@
 /**
- * The locations that networks publish for their ranges, in flat columns: geofeeds (RFC 8805) and the cloud providers'
- * lists of ranges by region. Every published range is a prefix, so any two are nested or disjoint, and one search
- * finds all that contain a subnet:
+ * The locations that networks publish for their ranges, in flat columns: geofeeds (RFC 8805) and the cloud providers' lists
+ * of ranges by region. Every published range is a prefix, so any two are nested or disjoint, and one search finds all that
+ * contain a subnet:
  *
- *   sorted by first address, widest first; each row knows the next wider row that contains it
+ *     sorted by first address, widest first; each row knows the next wider row that contains it
+ *       3.64.0.0/12    aws eu-central-1      ◄─┐
+ *       3.64.0.0/15    geofeed DE Frankfurt  ──┘ ◄─┐
+ *       3.64.8.0/24    aws eu-central-1-ham-1    ──┘   a look-up of 3.64.8.0/25 begins here and climbs
  *
- *     3.64.0.0/12    aws eu-central-1      ◄─┐
- *     3.64.0.0/15    geofeed DE Frankfurt  ──┘ ◄─┐
- *     3.64.8.0/24    aws eu-central-1-ham-1    ──┘   a look-up of 3.64.8.0/25 begins here and climbs
- *
- * All geofeeds named by registry objects count as one source: within it the most specific range wins (RFC 9632 section
- * 3). Every other list is a source of its own.
+ * All geofeeds named by registry objects count as one source. Within it the most specific range wins (RFC 9632 section 3).
+ * Every other list is a source of its own.
  */
 import type { IpRange } from "#core/ip/range";
 import { GrowingColumn } from "#core/text-pool";
@@ -24,7 +23,7 @@ import {
   sortedOrder,
 } from "./range-columns.ts";
 
-/** Limit on published ranges, at some 32 bytes each. */
+/** Maximum published ranges, at some 32 bytes each. */
 export const mostPublishedRanges = 1_000_000;
 
 /** A subnet with more published ranges than this is too wide to be located by them. */
@@ -34,12 +33,12 @@ const publishedKinds = ["geofeed", "aws", "google", "azure", "oracle", "cloudfla
 export type PublishedKind = (typeof publishedKinds)[number];
 
 export interface PublishedList {
-  /** For display: `geofeed https://example.net/geofeed.csv`, `aws`. */
+  /** Name for display: `geofeed https://example.net/geofeed.csv`, `aws`. */
   readonly source: string;
   readonly kind: PublishedKind;
   /** True for a geofeed named by registry objects (RFC 9632), which is checked against their ranges. */
   readonly isNamedByObjects: boolean;
-  /** ISO date stated by the list, or else of its last change. */
+  /** ISO date stated by the list or, if there is none, that of its last change. */
   readonly listDate: string | null;
   /** The list's own version number or token, or null. */
   readonly version: string | null;
@@ -47,11 +46,11 @@ export interface PublishedList {
 
 export interface PublishedWord {
   readonly list: PublishedList;
-  /** `aws eu-central-1`, `GR-I Athens`; null when the source names no single place, as for anycast. */
+  /** `aws eu-central-1`, `GR-I Athens`. Null if the source names no single place, as for anycast. */
   readonly place: string | null;
-  /** The published range; of several within the requested one, the first. */
+  /** The published range. If several are within the requested one, the first. */
   readonly range: IpRange;
-  /** The registry object's range that authorises the geofeed; null when none is needed. */
+  /** The registry object's range that authorises the geofeed. Null if none is needed. */
   readonly within: string | null;
 }
 
@@ -59,9 +58,9 @@ export interface PublishedWord {
 export interface PublishedFamily {
   readonly columns: RangeColumns;
   readonly lists: Int32Array;
-  /** Index into the texts; 0 for no place. */
+  /** Index into the texts. 0 if there is no place. */
   readonly places: Int32Array;
-  /** Index into the texts; 0 for none. */
+  /** Index into the texts. 0 for none. */
   readonly withins: Int32Array;
   /** The next wider containing row of any list, or −1. */
   readonly parents: Int32Array;
@@ -92,8 +91,8 @@ export class PublishedRanges {
   }
 
   /**
-   * What each source says of the range: its most specific published range that contains it, or else the place that
-   * covers at least half of it. Sources with neither are left out.
+   * What each source says about the range: its most specific published range that contains it or, failing that, the place
+   * that covers at least half of it. Sources with neither are left out.
    */
   of(range: IpRange): readonly PublishedWord[] {
     const family = range.family === 4 ? this.ipv4 : this.ipv6;
@@ -187,7 +186,7 @@ function rowsUpTo({ first, last, words, count }: RangeColumns, asked: RangeColum
   return low;
 }
 
-/** Number of the row's addresses within the requested range; approximate for IPv6. */
+/** Number of the row's addresses within the requested range. Approximate for IPv6. */
 function sizeWithin(columns: RangeColumns, row: number, asked: RangeColumns): number {
   const { words } = columns;
   const startsBefore = compareWords(columns.first, row, asked.first, 0, words) < 0;
@@ -223,7 +222,7 @@ class GrowingFamily extends GrowingRanges {
   }
 }
 
-/** One walk; the stack holds the rows that contain the current one. */
+/** Walks the rows once, with a stack of the rows that contain the current one. */
 function parentsOf({ first, last, words, count }: RangeColumns): Int32Array {
   const parents = new Int32Array(count).fill(-1);
   for (let row = 1; row < count; row += 1) {
@@ -258,7 +257,7 @@ export class PublishedRangesBuilder {
     this.addWords(list, columnsOf([range]), said);
   }
 
-  /** Like `add`, for the first range in the columns. */
+  /** Does what `add` does, for the first range in the columns. */
   addWords(
     list: number,
     { family, words, first, last }: Omit<RangeColumns, "count">,

@@ -11,7 +11,10 @@ import {
   type PublishedWord,
 } from "./published-ranges.ts";
 
-/** Lists of the newest full import in force. Earlier versions made generations without lists for single subnets fetched by RDAP. */
+/**
+ * Lists of the latest full import in force. Earlier versions made generations without lists for single subnets fetched by
+ * RDAP.
+ */
 export const listsInForceSql = `
   select i.list_id, i.list_date, i.version
   from published_list_in i
@@ -34,7 +37,7 @@ async function readListsInForce(on: Pool | PoolClient): Promise<readonly ListRow
   return rows;
 }
 
-/** Reads everything in force in one snapshot; takes milliseconds when nothing is published. */
+/** Reads everything in force in one snapshot. This takes milliseconds if nothing is published. */
 export async function readPublishedRanges(pool: Pool): Promise<PublishedRanges> {
   const client = await pool.connect();
   let isUsable = false;
@@ -69,7 +72,7 @@ interface RangeWords {
   readonly within: string | null;
 }
 
-/** Visits every range of the lists; the columns are valid only during the call. */
+/** Visits every range of the lists. The columns are valid only during the call. */
 export async function readRangesOf(
   client: PoolClient,
   listIds: readonly number[],
@@ -77,7 +80,7 @@ export async function readRangesOf(
 ): Promise<void> {
   const first = new Uint32Array(4);
   const last = new Uint32Array(4);
-  // COPY takes no parameters; these numbers are our own.
+  // COPY takes no parameters, but these numbers are our own.
   const select = `select list_id, first_address, last_address, place, within_range
     from published_range where list_id in (${listIds.map(Number).join(", ")})`;
   if (listIds.length === 0) return;
@@ -104,7 +107,7 @@ interface SaidRow extends ListRow {
   readonly within: string | null;
 }
 
-/** The same answer for one range as the coordinator has in memory. */
+/** The answer for one range as the coordinator has it in memory, read from the database. */
 export async function publishedOf(
   pool: Pool,
   first: string,

@@ -17,7 +17,7 @@ export interface RangeColumns {
   readonly last: Uint32Array;
 }
 
-/** Ranges of one family whose number is not known yet. */
+/** Ranges of one family, while their number is not known yet. */
 export class GrowingRanges {
   readonly #family: 4 | 6;
   readonly first = new GrowingColumn((length) => new Uint32Array(length));
@@ -46,7 +46,7 @@ export function emptyColumns(family: 4 | 6, count: number): RangeColumns {
   };
 }
 
-/** Keeps the order. Throws when families are mixed; an empty list counts as IPv4. */
+/** Keeps the order. Throws if families are mixed. An empty list counts as IPv4. */
 export function columnsOf(ranges: readonly IpRange[]): RangeColumns {
   const columns = emptyColumns(ranges[0]?.family ?? 4, ranges.length);
   ranges.forEach((range, index) => {
@@ -87,8 +87,8 @@ export function compareWords(a: Words, i: number, b: Words, j: number, words: 1 
 }
 
 /**
- * Negative when range `i` is more specific than range `j`: smaller, or of equal size and starting later. This rule
- * places crossing ranges everywhere, in parents and in look-ups.
+ * Negative if range `i` is more specific than range `j`: smaller, or of equal size and starting later. This rule orders
+ * crossing ranges everywhere, in parents and in look-ups.
  */
 export function compareSpecificity(columns: RangeColumns, i: number, j: number): number {
   const { first, last, words } = columns;
@@ -171,8 +171,8 @@ function isSorted({ first, last, words, count }: RangeColumns): boolean {
 }
 
 /**
- * One stable counting pass of a radix sort from `order` into `spare`, by 16 bits of an address word (`flip` reverses
- * the order). Returns false, moving nothing, when all digits are equal.
+ * One stable counting pass of a radix sort from `order` into `spare`, by 16 bits of an address word (`flip` reverses the
+ * order). Returns false, without moving anything, if all digits are equal.
  */
 function sortByDigit(pass: {
   readonly order: Int32Array;
@@ -186,7 +186,7 @@ function sortByDigit(pass: {
   const { order, spare, values, words, word, shift, flip } = pass;
   const starts = new Int32Array(0x10000 + 1);
   const count = order.length;
-  // Counts in memory order, which is faster, since counts do not depend on the order.
+  // Counts in memory order, which is faster and gives the same counts.
   for (let index = 0; index < count; index += 1) {
     const digit = (((values[index * words + word] as number) ^ flip) >>> shift) & 0xffff;
     starts[digit + 1] = (starts[digit + 1] as number) + 1;

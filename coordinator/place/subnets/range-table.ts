@@ -1,16 +1,16 @@
 /**
- * The ranges of one family in flat columns, sorted by first address, widest first, so that parents come before
- * children. Takes 12 bytes per IPv4 range and 36 per IPv6 range, plus the index.
+ * The ranges of one family in flat columns, sorted by first address, widest first, so that parents come before children. They
+ * take 12 bytes per IPv4 range and 36 per IPv6 range, plus the index.
  *
- * A look-up finds the last range that starts at or before the address. If it ends before the address, the answer is
- * its nearest parent that reaches the address: every range that covers the address starts before it and, unless ranges
- * cross, contains that range. Stretches where ranges cross have a table of their own (`nest.ts`).
+ * A look-up finds the last range that starts at or before the address. If it ends before the address, the answer is its
+ * nearest parent that reaches the address: every range that covers the address starts before it and, unless ranges cross,
+ * contains that range. Stretches where ranges cross have a table of their own (`nest.ts`).
  */
 import type { IpRange } from "#core/ip/range";
 import { type Nesting, untangled } from "./nest.ts";
 import { compareWords, type RangeColumns } from "./range-columns.ts";
 
-/** The part stored in a snapshot; the index is rebuilt from it. */
+/** The part stored in a snapshot. The index is rebuilt from it. */
 interface RangeTableParts {
   /** One word per address (IPv4) or four, most significant first, each with its top bit flipped. */
   readonly firsts: Int32Array;
@@ -19,7 +19,7 @@ interface RangeTableParts {
   readonly parents: Int32Array;
   /** Starts of stretches where ranges cross or their most specific range changes; top bits flipped. */
   readonly tangledStarts: Int32Array;
-  /** The most specific place of each stretch; −1 for none, `untangled` from where no ranges cross. */
+  /** Most specific place of each stretch. −1 for none, `untangled` from the point where no ranges cross. */
   readonly tangledOwners: Int32Array;
 }
 
@@ -53,14 +53,17 @@ export function indexed(words: 1 | 4, parts: RangeTableParts): RangeTable {
   return table;
 }
 
-/** The most specific place of the IPv4 address (top bit flipped), or −1. A small integer, which engines pass without allocating. */
+/**
+ * Most specific place of the IPv4 address (top bit flipped), or −1. It is a small integer, which engines pass without
+ * allocating.
+ */
 export function placeOfIpv4(table: RangeTable, key: number): number {
   const slot = ipv4Slot(table, key);
   const answer = table.slots[slot + 1] as number;
   return answer === searched ? searchIpv4(table, key, slot) : answer;
 }
 
-/** Like `placeOfIpv4`, but skips single-address ranges for their parents. Index slots never answer with one. */
+/** Unlike `placeOfIpv4`, replaces single-address ranges by their parents. Index slots never answer with one. */
 export function nonUnaryPlaceOfIpv4(table: RangeTable, key: number): number {
   const slot = ipv4Slot(table, key);
   const answer = table.slots[slot + 1] as number;
@@ -82,7 +85,7 @@ function searchIpv4(table: RangeTable, key: number, slot: number): number {
   return place;
 }
 
-/** The last start not above the key, knowing that all before `from` are not and all from `to` on are. */
+/** The last start not above the key, where all before `from` are known not to be above it, and all from `to` on are. */
 function lastStartOfIpv4(starts: Int32Array, key: number, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -98,14 +101,14 @@ function lastStartOfIpv4(starts: Int32Array, key: number, from: number, to: numb
 const scratch = new DataView(new ArrayBuffer(16));
 const ipv6Key = new Int32Array(4);
 
-/** The most specific place of the IPv6 address, or −1. */
+/** Most specific place of the IPv6 address, or −1. */
 export function placeOfIpv6(table: RangeTable, address: bigint): number {
   const slot = slotOfIpv6(table, address);
   const answer = table.slots[slot + 1] as number;
   return answer === searched ? searchIpv6(table, slot) : answer;
 }
 
-/** Like `nonUnaryPlaceOfIpv4`. */
+/** Does for IPv6 what `nonUnaryPlaceOfIpv4` does. */
 export function nonUnaryPlaceOfIpv6(table: RangeTable, address: bigint): number {
   const slot = slotOfIpv6(table, address);
   const answer = table.slots[slot + 1] as number;
@@ -129,7 +132,7 @@ function searchIpv6(table: RangeTable, slot: number): number {
   return reaching(table, last, ipv6Key);
 }
 
-/** Like `lastStartOfIpv4`, for either family. */
+/** Does what `lastStartOfIpv4` does, for either family. */
 function lastStart(starts: Int32Array, key: Int32Array, words: 1 | 4, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -182,8 +185,8 @@ function ipv6At(addresses: Int32Array, place: number): bigint {
  */
 interface FirstIndex {
   /**
-   * Two numbers per slot: how many places start before it, and the most specific place if all its addresses share one
-   * (−1 for none; single-address ranges are skipped), or else `searched`. A final count ends the list.
+   * Two numbers per slot: how many places start before it, and the most specific place if all its addresses share one (−1 for
+   * none; single-address ranges are skipped), otherwise `searched`. A final count ends the list.
    */
   readonly slots: Int32Array;
   /** For each block, its first slot, and one less than the shift that turns the following 32 bits into a slot number. */
@@ -233,7 +236,7 @@ function shareSlots(firsts: Int32Array, words: 1 | 4): Int32Array {
 
 const blockOf = (high: number) => (high ^ topBit) >>> 16;
 
-/** The position of an IPv4 address's slot; the top bit is flipped. */
+/** The position of an IPv4 address's slot. The top bit is flipped. */
 function ipv4Slot({ blocks }: FirstIndex, key: number): number {
   const block = 2 * blockOf(key);
   // Shifts in two steps, because a shift by 32 (a block with one slot) would be a shift by 0.
@@ -254,7 +257,7 @@ function fillAnswers(table: RangeTable): void {
   for (let block = 0; block < blockCount; block += 1) {
     const from = blocks[2 * block] as number;
     const to = blocks[2 * block + 2] as number;
-    // Most blocks have one slot; computing its power of two would dominate the time.
+    // Most blocks have one slot, and computing its power of two would dominate the time.
     const size = to - from === 2 ? wholeBlock : 2 ** ((blocks[2 * block + 1] as number) + 1);
     for (let slot = from; slot < to; slot += 2) {
       const following = ((slot - from) / 2) * size;

@@ -14,7 +14,7 @@ export function createSubnetStore(pool: Pool) {
     /** Null before the first import. */
     currentGeneration: async () => (await registryInForce(pool))?.generation ?? null,
     registryInForce: async () => await registryInForce(pool),
-    /** Adds every subnet in force, unordered; returns their registry, read in one snapshot. */
+    /** Adds every subnet in force, unordered. Returns their registry, read in the same snapshot. */
     readRows: async (into: SubnetRows) => await readSubnets(pool, into),
     /** Published locations of ranges, from the import in force. */
     readPublished: async () => await readPublishedRanges(pool),
@@ -27,7 +27,7 @@ export function createSubnetStore(pool: Pool) {
   };
 }
 
-/** The latest import, or the stand-in roots when none is in force. */
+/** The latest import, or the stand-in roots if none is in force. */
 async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce | null> {
   const { rows } = await on.query<RegistryInForce>(
     `select generation,
@@ -40,7 +40,7 @@ async function registryInForce(on: Pool | PoolClient): Promise<RegistryInForce |
   return rows[0] ?? null;
 }
 
-/** Reads one snapshot, whatever is imported meanwhile. Unordered, because the tree sorts faster than the server. */
+/** Reads one snapshot, whatever is imported meanwhile. The rows are unordered, because the tree sorts faster than the server. */
 async function readSubnets(pool: Pool, into: SubnetRows): Promise<RegistryInForce | null> {
   const client = await pool.connect();
   let isUsable = false;
@@ -88,15 +88,15 @@ const last = new Uint32Array(4);
 /** Identifies a registry. Generations restart in each database, so the time tells them apart. */
 export interface RegistryInForce {
   readonly generation: number;
-  /** As the database writes it, to the microsecond. */
+  /** As written by the database, to the microsecond. */
   readonly appliedAt: string;
 }
 
-// The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator
-// without a registry: every address is in a subnet, so crawlers can work. They form a generation in the state
-// `stand-in`, which is no import, so there is nothing to roll back and any import replaces them.
+// The two roots of the hierarchy (paper section 4.1 begins with the complete range of addresses), for a coordinator without a
+// registry. With them every address is in a subnet, so crawlers can work. They form a generation in the state `stand-in`,
+// which is no import, so there is nothing to roll back and any import replaces them.
 
-/** Waits no longer for an import under way, which replaces the roots anyway; otherwise the call is repeated. */
+/** Maximum wait for a running import, which replaces the roots anyway. Otherwise the call is repeated. */
 const importWaitMs = 2000;
 
 const lockNotAvailable = "55P03";
@@ -106,7 +106,7 @@ const roots = `(values
     ('::'::inet, 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'::inet)
   ) as root (first_address, last_address)`;
 
-/** Inserts the roots when no registry is in force; returns whether it did. */
+/** Inserts the roots if no registry is in force. Returns whether it did. */
 export async function ensureRootSubnets(pool: Pool): Promise<boolean> {
   if (!(await areRootsMissing(pool))) return false;
   try {

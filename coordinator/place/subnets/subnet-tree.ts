@@ -1,9 +1,9 @@
 /**
- * The in-memory hierarchy of subnets of both families (paper section 4.1), searchable by address and by id. It is
- * immutable; a new registry generation is a new tree.
+ * The in-memory hierarchy of subnets of both families (paper section 4.1), searchable by address and by id. It is immutable:
+ * a new registry generation is a new tree.
  *
- * Each subnet has a place in flat arrays (`range-table.ts`), IPv4 before IPv6. The hierarchy follows from the ranges
- * alone: the parent is the smallest containing range, and of crossing ranges the smaller is more specific (`nest.ts`).
+ * Each subnet has a place in flat arrays (`range-table.ts`), IPv4 before IPv6. The hierarchy follows from the ranges alone:
+ * the parent is the smallest containing range, and of crossing ranges the smaller is more specific (`nest.ts`).
  */
 import { asHolderId, asSubnetId, type SubnetId } from "#core/ids";
 import type { IpAddress } from "#core/ip/address";
@@ -18,19 +18,19 @@ import {
 import { countryOf, registryOf, type Subnet } from "./subnet.ts";
 import { layOutColumns, noId, SubnetRows, type TreeColumns } from "./tree-columns.ts";
 
-/** Throws a RangeError that names the subnet when an id or a range appears twice. */
+/** Throws a RangeError that names the subnet if an id or a range appears twice. */
 export function buildSubnetTree(subnets: Iterable<Subnet>): SubnetTree {
   const rows = new SubnetRows();
   for (const subnet of subnets) rows.addRange(subnet.range, subnet);
   return treeOfRows(rows);
 }
 
-/** Builds the tree from numeric rows, as read from a database; throws as `buildSubnetTree` does. */
+/** Builds the tree from numeric rows, as read from a database. Throws as `buildSubnetTree` does. */
 export function treeOfRows(rows: SubnetRows): SubnetTree {
   return new SubnetTree(layOutColumns(rows));
 }
 
-/** Made by `buildSubnetTree`, `treeOfRows` or from a snapshot (`tree-snapshot-store.ts`). */
+/** Created by `buildSubnetTree`, `treeOfRows` or from a snapshot (`tree-snapshot-store.ts`). */
 export class SubnetTree {
   readonly columns: TreeColumns;
 
@@ -50,13 +50,13 @@ export class SubnetTree {
     return this.columns.byId.firstRow(id) >= this.columns.ipv6Base;
   }
 
-  /** The smallest subnet that contains the address, even a single-address one; null when none is registered. */
+  /** Smallest subnet that contains the address, even a single-address one. Null if none is registered. */
   mostSpecific(address: IpAddress): Subnet | null {
     return this.#subnetOrNull(this.#placeOf(address));
   }
 
   /**
-   * The id of the smallest subnet of more than one address; single-address subnets yield to their parent (paper
+   * The id of the smallest subnet of more than one address. Single-address subnets are replaced by their parent (paper
    * section 4.3). Admission of URLs needs only the id.
    */
   mostSpecificNonUnaryId(address: IpAddress): SubnetId | null {

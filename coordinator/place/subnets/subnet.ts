@@ -13,13 +13,13 @@ export type Registry = (typeof registries)[number];
 export interface Subnet {
   readonly id: SubnetId;
   readonly range: IpRange;
-  /** The next less specific subnet; null directly under the root. */
+  /** The next less specific subnet. Null directly under the root. */
   readonly parentId: SubnetId | null;
   readonly holderId: HolderId | null;
   /** ISO 3166-1 alpha-2 in upper case, as the registry states it, or null. */
   readonly country: string | null;
   readonly registry: Registry;
-  /** The registry's own name for the range (netname, NetHandle …); may be empty. */
+  /** The registry's own name for the range (netname, NetHandle …). May be empty. */
   readonly name: string;
 }
 
@@ -40,7 +40,7 @@ export const countryOf = (label: number): string | null =>
 
 export const registryOf = (label: number): Registry => registries[label % registries.length] as Registry;
 
-/** From 1 to 676; 0 for none. */
+/** From 1 to 676. 0 for none. */
 export function packCountry(country: string | null): number {
   if (country === null) return 0;
   if (!/^[A-Z]{2}$/.test(country))

@@ -1,5 +1,5 @@
 /**
- * The arrays behind the subnet tree, built from the rows: the sorted ranges of each family, and the other facts of a
+ * The arrays behind the subnet tree, built from the rows: the sorted ranges of each family, and the other facts about a
  * subnet by its place in the tree, IPv4 before IPv6.
  */
 
@@ -21,7 +21,7 @@ import { packLabel, type Registry } from "./subnet.ts";
 export interface TreeColumns {
   readonly ipv4: RangeTable;
   readonly ipv6: RangeTable;
-  /** Number of IPv4 places, that is, the place of the first IPv6 subnet. */
+  /** Number of IPv4 places, which is the place of the first IPv6 subnet. */
   readonly ipv6Base: number;
   readonly ids: Int32Array;
   readonly byId: IdIndex;
@@ -33,7 +33,7 @@ export interface TreeColumns {
   readonly names: TextPool;
 }
 
-/** Throws a RangeError that names the subnet when the rows form no tree. */
+/** Throws a RangeError that names the subnet if the rows form no tree. */
 export function layOutColumns(rows: SubnetRows): TreeColumns {
   const ipv4 = nestRanges(rows.ipv4.ranges());
   const ipv6 = nestRanges(rows.ipv6.ranges());
@@ -90,8 +90,8 @@ function joined<Values extends Int32Array | Uint16Array>(
 }
 
 /**
- * Maps ids to rows (in the tree: places). Ids come from a database sequence and are nearly dense, so it is an array by
- * id; for sparse ids it is the rows sorted by id.
+ * Maps ids to rows (in the tree, to places). Ids come from a database sequence and are nearly dense, so it is an array by id.
+ * If the ids are sparse, it is the rows sorted by id.
  */
 
 interface IdIndex {

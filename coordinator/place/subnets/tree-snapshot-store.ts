@@ -1,10 +1,10 @@
 /**
  * The coordinator's snapshot of its tree, read at start and written in the background after a tree was built from the
- * database. It only saves time: any fault in it costs one log line and reading the rows.
+ * database. It only saves time. Any fault in it costs one log line and reading the rows.
  *
- *   a line of JSON   version, byte order, which registry, the arrays with their lengths
- *   …                the arrays, one after another, in the byte order of the machine that wrote them
- *   32 bytes         SHA-256 of everything before
+ *     a line of JSON   version, byte order, which registry, the arrays with their lengths
+ *     …                the arrays, one after another, in the byte order of the machine that wrote them
+ *     32 bytes         SHA-256 of everything before
  */
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
@@ -57,7 +57,7 @@ function partsOfTable(family: "ipv4" | "ipv6", table: RangeTable): Partial<Parts
   return Object.fromEntries(parts.map(([name, array]) => [`${family}.${name}`, array]));
 }
 
-/** Throws a SnapshotFault when the lengths are inconsistent. */
+/** Throws a SnapshotFault if the lengths are inconsistent. */
 function treeOf(parts: Parts): SubnetTree {
   const { ids, holderIds, labels, nameIds } = parts;
   const ipv6Base = parts["ipv4.parents"].length;
@@ -96,10 +96,10 @@ function tableOf(family: "ipv4" | "ipv6", parts: Parts): RangeTable {
   return indexed(words, table);
 }
 
-/** The file is unusable; the tree is built from the database. */
+/** Thrown if the file is unusable. The tree is then built from the database. */
 class SnapshotFault extends Error {}
 
-/** The file is intact but the registry has changed since. */
+/** Thrown if the file is intact but the registry has changed since it was written. */
 class OutdatedSnapshot extends SnapshotFault {}
 
 const digestBytes = 32;
@@ -112,11 +112,11 @@ interface Header {
   readonly version: number;
   readonly endianness: string;
   readonly registry: RegistryInForce;
-  /** In the order of `partNames`. */
+  /** Lengths in the order of `partNames`. */
   readonly lengths: readonly number[];
 }
 
-/** Throws SnapshotFault for an unusable file; returns null when there is none. */
+/** Throws SnapshotFault if the file is unusable. Returns null if there is none. */
 export async function readTreeSnapshot(file: string, registry: RegistryInForce): Promise<SubnetTree | null> {
   const handle = await openIfThere(file);
   if (handle === null) return null;
@@ -136,7 +136,7 @@ async function openIfThere(file: string): Promise<FileHandle | null> {
   }
 }
 
-/** Nothing is trusted before the checksum matches: the file's size bounds the arrays. */
+/** No content is trusted before the checksum matches. Until then the file's size bounds the arrays. */
 async function readParts(handle: FileHandle, registry: RegistryInForce): Promise<Parts> {
   const digest = createHash("sha256");
   const start = Buffer.alloc(mostHeaderBytes);
@@ -159,7 +159,7 @@ async function readParts(handle: FileHandle, registry: RegistryInForce): Promise
   return parts as unknown as Parts;
 }
 
-/** Fills the buffer from the position; returns the end position. */
+/** Fills the buffer from the position. Returns the end position. */
 async function readInto(
   handle: FileHandle,
   into: Buffer,
@@ -244,11 +244,11 @@ async function writeAll(handle: FileHandle, parts: Parts, registry: RegistryInFo
 }
 
 interface SnapshotSettings {
-  /** Folder of the files, one per schema. */
+  /** Folder of the files. There is one per schema. */
   readonly folder: string;
   readonly schema: string;
   readonly log: Log;
-  /** A smaller tree needs no file: reading it from the database takes less than a second. */
+  /** Minimum number of subnets. A smaller tree is read from the database in less than a second, and needs no file. */
   readonly fewestSubnets?: number;
 }
 
@@ -262,14 +262,14 @@ export function createTreeSnapshots({ folder, schema, log, fewestSubnets = 100_0
   const file = join(folder, `${schema}.tree`);
   let writing = Promise.resolve();
   return {
-    /** Returns null when no usable snapshot exists. Never rejects. */
+    /** Returns null if no usable snapshot exists. Never rejects. */
     read: async (registry: RegistryInForce): Promise<SubnetTree | null> =>
       await readTreeSnapshot(file, registry).catch((error: unknown) => {
         if (error instanceof OutdatedSnapshot) log.info({ file, reason: error.message }, outdated);
         else log.warn({ file, error }, useless);
         return null;
       }),
-    /** Replaces any other snapshot; returns before it is written. */
+    /** Replaces any other snapshot. Returns before the new one is written. */
     keep: (tree: SubnetTree, registry: RegistryInForce): void => {
       if (tree.size < fewestSubnets) return;
       writing = writing.then(async () => {
@@ -278,7 +278,7 @@ export function createTreeSnapshots({ folder, schema, log, fewestSubnets = 100_0
         });
       });
     },
-    /** Resolves when no write is under way. */
+    /** Resolves when no write is in progress. */
     idle: async () => await writing,
   };
 }
