@@ -1,7 +1,4 @@
-/**
- * An operator assigns domain sets to a crawler. They are parsed, checked against its partner's and stored, or refused with a
- * reason.
- */
+/** An operator assigns domain sets to a crawler: parsed, checked against its partner's, and stored or refused with a reason. */
 
 import type { Refusal } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";

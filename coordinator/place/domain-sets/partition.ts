@@ -140,10 +140,7 @@ function isHeldByDefault(terms: ReadonlyMap<string, boolean>): boolean {
 /** Marks where a statement requires an alias's hosts to be held (`withHeldHosts`). */
 export const isHeld = (host: string): string => `held_by_domain_sets(${host})`;
 
-/**
- * Replaces `isHeld` in the statement by the partition's condition, with its parameters. `also` is another condition on an
- * alias.
- */
+/** Replaces `isHeld` in the statement by the partition's condition and parameters. `also` is another condition on an alias. */
 export function withHeldHosts(
   text: string,
   partition: Partition,

@@ -275,10 +275,7 @@ const onlyXs = /^x+$/;
 const asciiLetter = /[a-z]/;
 const anyLetter = /\p{L}/u;
 
-/**
- * The first word in lower case. Empty if there is none. Uses character codes, because every name passes here, most of them
- * twice.
- */
+/** The first word in lower case, or empty. Uses character codes, because most names pass here twice. */
 function firstAsciiWord(name: string): string {
   let start = 0;
   while (start < name.length && !isAsciiAlphanumeric(name.charCodeAt(start))) start += 1;

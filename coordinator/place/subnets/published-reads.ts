@@ -11,10 +11,7 @@ import {
   type PublishedWord,
 } from "./published-ranges.ts";
 
-/**
- * Lists of the latest full import in force. Earlier versions made generations without lists for single subnets fetched by
- * RDAP.
- */
+/** Lists of the latest full import in force. Earlier versions made generations without lists for subnets fetched by RDAP. */
 export const listsInForceSql = `
   select i.list_id, i.list_date, i.version
   from published_list_in i

@@ -53,10 +53,7 @@ export function indexed(words: 1 | 4, parts: RangeTableParts): RangeTable {
   return table;
 }
 
-/**
- * Most specific place of the IPv4 address (top bit flipped), or −1. It is a small integer, which engines pass without
- * allocating.
- */
+/** Most specific place of the IPv4 address (top bit flipped), or −1. A small integer, which engines pass without allocating. */
 export function placeOfIpv4(table: RangeTable, key: number): number {
   const slot = ipv4Slot(table, key);
   const answer = table.slots[slot + 1] as number;
