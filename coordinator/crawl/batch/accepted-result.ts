@@ -19,7 +19,7 @@ export interface CountedResult extends ArrivedResult {
   readonly next: NextFetch;
   /** Absent when nothing is stated about the page's uses. */
   readonly stated?: Stated;
-  /** True for a sitemap that may gain entries when another robots.txt names it; validators and digest are then dropped. */
+  /** True for a sitemap that may gain entries when another robots.txt names it. Validators and digest are then dropped. */
   readonly isUnsettled?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface CountedResult extends ArrivedResult {
 interface Stated {
   readonly set: number | null;
   readonly maySearch: boolean;
-  /** Null when the index has no such page. */
+  /** Null if the index has no such page. */
   readonly before: { readonly set: number | null; readonly maySearch: boolean } | null;
 }
 
@@ -69,7 +69,7 @@ export interface ArrivedResult {
     failuresBefore: number,
     page?: { readonly known: KnownPage; readonly fetchedAt: Date },
   ) => NextFetch;
-  /** URLs to admit, with their keys; those not to be followed are left out. */
+  /** URLs to admit, with their keys. URLs not to be followed are left out. */
   readonly admit: readonly AdmittedUrl[];
   /** A sitemap's entries for other hosts, admitted if those hosts' robots.txt names the sitemap. */
   readonly foreign: readonly AdmittedUrl[];

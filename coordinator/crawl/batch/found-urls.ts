@@ -7,7 +7,7 @@ export interface AdmittedUrl {
   readonly key: UrlKey;
   /** Number of links from a seed. In a result it counts from its page, and the store adds the page's depth. */
   readonly depth: number;
-  /** When true, `depth` counts from a seed (entries of a host's own sitemaps). */
+  /** If true, `depth` counts from a seed (entries of a host's own sitemaps). */
   readonly fromSeed?: boolean;
   /** Consecutive redirects that lead to the URL, counted like `depth`. */
   readonly redirects?: number;

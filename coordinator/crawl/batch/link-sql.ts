@@ -19,7 +19,7 @@ export function linksTo(host: string, url: string, most: number): string {
   )`;
 }
 
-/** SQL: row `o` of out_link links to the URL of another host; matches the index. */
+/** SQL: row `o` of out_link links to the URL of another host. Matches the index. */
 export const linksBeyond = (o: string, url: string): string =>
   `${o}.urls[${o}.own_links + 1:] @> array[${url}]`;
 

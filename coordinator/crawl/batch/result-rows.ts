@@ -1,4 +1,4 @@
-/** Converts a result to rows, limited to what the columns hold; writes nothing. */
+/** Converts a result to rows, limited to what the columns hold. Writes nothing. */
 
 import type { CrawlerId } from "#core/ids";
 import { parseAddress } from "#core/ip/address";
@@ -147,7 +147,7 @@ export function isHttpMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
-/** An error's validators must not be used for the page. */
+/** The validators of an error must not be used for the page. */
 const isOfPage = ({ type }: FetchOutcome) => type === "fetched" || type === "unchanged";
 
 const toldOutcome = (outcome: FetchOutcome) => (challengeOf(outcome) === null ? outcome.type : "challenged");
@@ -161,7 +161,7 @@ export function fetchedAtOf(result: FetchResult, now: Date): Date {
   return new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 }
 
-/** Null when the outcome needs no further reason. */
+/** Null if the outcome needs no further reason. */
 export function reasonOf(counted: CountedResult): string | null {
   const { outcome } = counted.result;
   switch (outcome.type) {

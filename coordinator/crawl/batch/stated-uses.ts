@@ -19,7 +19,7 @@ import type { statedCountSchema } from "./stated-uses-api.ts";
 export interface StatedUses {
   readonly answers: UseAnswers;
   readonly statements: readonly StatedPreference[];
-  /** When a fetch first and last found this list. */
+  /** Times of the first and the last fetch that found this list. */
   readonly since: string;
   readonly confirmedAt: string;
 }
@@ -117,7 +117,7 @@ export function statementLines(statements: readonly StatedPreference[]): string[
   return [...parts].map(([line, words]) => (words.length === 0 ? line : `${line} (${words.join(", ")})`));
 }
 
-/** `search: allowed; ai-train: denied`; unmentioned uses are omitted. */
+/** `search: allowed; ai-train: denied`. Unmentioned uses are omitted. */
 export function answersWords(answers: UseAnswers): string {
   const said = contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}: ${answers[use]}`]));
   return said.length === 0 ? "of no use that is known" : said.join("; ");
@@ -132,7 +132,7 @@ export function answerTexts(answers: UseAnswers): string[] {
   return contentUses.flatMap((use) => (answers[use] === undefined ? [] : [`${use}=${answers[use]}`]));
 }
 
-/** "ai-train: denied on 40 pages, search: allowed on 38"; empty when no page states anything. */
+/** "ai-train: denied on 40 pages, search: allowed on 38". Empty if no page states anything. */
 export function countWords(counts: readonly StatedCount[]): string {
   return counts.map(({ use, answer, pages }) => `${use}: ${answer} on ${howMany(pages, "page")}`).join(", ");
 }
@@ -156,7 +156,7 @@ export function countAnswers(
   );
 }
 
-/** Explains why nothing of the page is shown. */
+/** Explains why no part of the page is shown. */
 export function notSearchedWords(statements: readonly StatedPreference[]): string {
   const against = statements.filter((one) => !maySearch([one])).map(statementWords);
   return `The site states that this page is not to be searched, so nothing of it is shown (${against.join("; ")}).`;

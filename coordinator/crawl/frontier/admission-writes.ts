@@ -101,15 +101,15 @@ async function insertHosts(
   return rows.map((row) => row.host_hash);
 }
 
-/** Hosts inserted with their first URLs counted; `addUrls` must still write those URLs. */
+/** Hosts inserted with their first URLs counted. `addUrls` must still write those URLs. */
 interface WelcomedHosts {
   readonly hosts: ReadonlySet<HostHash>;
   readonly placed: readonly PlacedUrl[];
 }
 
 /**
- * Inserts unknown hosts that have not opted out (`keys`, one of each), with their URLs counted; must run before
- * `lockHosts`. Returns only hosts that nobody else added meanwhile.
+ * Inserts unknown hosts that have not opted out (`keys`, one of each), with their URLs counted. Must run before `lockHosts`.
+ * Returns only hosts that no other transaction added meanwhile.
  */
 export async function welcomeHosts(
   client: PoolClient,
@@ -241,7 +241,7 @@ async function writeNewUrls(client: PoolClient, urls: readonly NewUrl[], now: Da
   });
 }
 
-/** Removes URLs excluded by channels or opt-outs, whoever names them. */
+/** Removes URLs excluded by channels or opt-outs, whatever their source. */
 async function wanted<Url extends AdmittedUrl>(
   client: PoolClient,
   given: readonly Url[],
@@ -262,7 +262,7 @@ export interface AddedUrls {
   readonly held: readonly UrlHash[];
 }
 
-/** Indexes into the given URLs. The query fixes the join order; otherwise the planner would read every URL. */
+/** Indexes into the given URLs. The query fixes the join order, since the planner would otherwise read every URL. */
 async function knownAmong(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<ReadonlySet<number>> {
   if (urls.length === 0) return new Set();
   const { rows } = await prepared<{ known: number[] }>(
@@ -344,7 +344,7 @@ async function countAtHosts(
 
 // URLs found while their host's budget was used up, waiting for it to grow (frontier/budgets.ts).
 
-/** Makes held URLs of these locked hosts due, shallowest first, as far as budgets have grown. */
+/** Makes held URLs of these locked hosts due, shallowest first, up to their present budgets. */
 export async function releaseHeld(
   client: PoolClient,
   hosts: readonly HostHash[],

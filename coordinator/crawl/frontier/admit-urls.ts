@@ -37,7 +37,7 @@ export function seedFault(text: string, allowed: AllowedSpecialPurpose = false):
 
 const batchSize = 2000;
 
-/** Admits seeds at depth 0; hosts named by people are admitted whatever the scope says about links. */
+/** Admits seeds at depth 0. Hosts named by people are admitted whatever the scope says about links. */
 export async function admitUrls(
   texts: Iterable<string>,
   ports: AdmitUrlsPorts,

@@ -9,8 +9,8 @@ export interface LinkedUrl extends UrlAddress {
 }
 
 /**
- * SQL: clamps a sum (bigint) of links to the range of one message, so that a faulty coordinator cannot overflow the
- * column and abort everybody's transactions.
+ * SQL: clamps a sum (bigint) of links to the range of one message, so that a faulty coordinator cannot overflow the column
+ * and abort the transactions of others.
  */
 export const linksWithin = (sum: string) => `greatest(-${mostLinks}, least(${mostLinks}, ${sum}))::int`;
 
@@ -31,7 +31,7 @@ export async function addBackLinks(client: PoolClient, targets: readonly LinkedU
   );
 }
 
-/** Each URL once, without those whose changes cancel out. */
+/** Sums the changes per URL and drops URLs whose changes cancel out. */
 export function sumLinks(
   added: readonly UrlAddress[],
   removed: readonly UrlAddress[] = [],

@@ -60,7 +60,7 @@ export class NewHostBudget {
 /** Hosts of a domain admitted on its first day. Hosts that come later share a separate allotment. */
 export const firstHosts = 20;
 
-/** Hosts admitted on a day that the domain began with `hosts`; `limit` is the operator's. */
+/** Maximum hosts admitted on a day that the domain began with `hosts`. `limit` is the operator's. */
 export const newHostsADay = (hosts: number, limit: number): number => Math.min(limit, firstHosts + hosts);
 
 /** Cost of a host of an unknown domain, in hosts, to the linking site's daily budget, because it brings a domain's allotment. */
@@ -148,7 +148,7 @@ export function hostBudgetSql(host: string, limit: string): string {
 // What a fetched URL is worth, which decides the host's budget. Temporary trouble says nothing about the URL and leaves
 // its former worth unchanged.
 
-/** A page with fewer words has no text to speak of. */
+/** Minimum number of words. A page with fewer counts as having no text. */
 const fewestWords = 5;
 
 /** Null for URLs that do not count (redirect, sitemap, refusal). `before` is the former worth. */

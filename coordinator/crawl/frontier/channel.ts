@@ -9,11 +9,11 @@ import { urlKeyOf } from "#core/url-key";
 export interface ChannelRules {
   /** Written as `urlHost` returns it. */
   readonly host: string;
-  /** Each begins and ends with `/`; `/` is the whole host. */
+  /** Each begins and ends with `/`, and `/` is the whole host. */
   readonly directories: readonly string[];
-  /** Canonical URLs, crawled whatever `include` says. */
+  /** Canonical URLs that are crawled whatever `include` says. */
   readonly seeds: readonly string[];
-  /** Empty includes everything. */
+  /** If empty, everything is included. */
   readonly include: readonly UrlPattern[];
   readonly exclude: readonly UrlPattern[];
   /** Maximum links from a seed. Null means the scope's limit. */
@@ -54,7 +54,7 @@ export interface OtherChannel extends Pick<ChannelRules, "directories"> {
   readonly channelId: number;
 }
 
-/** Empty when the channel is valid. `others` are the host's existing channels. */
+/** Empty if the channel is valid. `others` are the host's existing channels. */
 export function channelFaults(channel: ChannelRules, others: readonly OtherChannel[]): string[] {
   return [
     ...nestedDirectories(channel),
@@ -173,7 +173,7 @@ export function patternFits({ pieces, anchored }: UrlPattern, path: string): boo
   return path.length - end.length >= at && path.endsWith(end);
 }
 
-/** Whether everything that fits `inner` also fits `outer`; false when that is not evident. */
+/** Whether everything that fits `inner` also fits `outer`. False if that is not evident. */
 function patternCovers(outer: UrlPattern, inner: UrlPattern): boolean {
   if (outer.text === inner.text) return true;
   if (outer.anchored) return false;

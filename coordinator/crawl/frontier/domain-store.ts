@@ -139,7 +139,7 @@ class Choice {
     return this.#changes;
   }
 
-  /** Stores refused hosts for their day while there is room. */
+  /** Stores refused hosts for their day as long as there is room. */
   async keepRefused(client: PoolClient): Promise<readonly DomainFlood[]> {
     if (this.#refused.size === 0) return [];
     const { effects, scope, now } = this.#terms;

@@ -167,7 +167,7 @@ class Search {
     this.byWorth = turns.byWorth(request.crawlerId, this.missing, worthShareOf(request.order));
   }
 
-  /** Empty when the crawler has many. */
+  /** Empty if the crawler has many subnets. */
   subnetsInTurn(): SubnetId[] {
     return this.#turns.inTurn(this.crawlerId, this.asked.subnets ?? []);
   }

@@ -11,7 +11,7 @@ const mostOfSubnet = 500;
 /** How many of a subnet's hosts are ranked by their domains' shares at a time. */
 const sharedOfSubnet = 64;
 
-/** A host is placed by its first address; IPv4 addresses come first. */
+/** A host is placed by its first address. IPv4 addresses come first. */
 export const isIpv4 = (host: string) => `family(${host}.addresses[1]) = 4`;
 
 /** SQL: the host may be leased at time $2, because it is due and has rested. */

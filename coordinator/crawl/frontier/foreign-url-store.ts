@@ -166,7 +166,7 @@ export async function readRelatives(client: Pool | PoolClient): Promise<KnownRel
   return { own: parent ? claimsOf(parent.claims) : null, children, text, peers };
 }
 
-/** Null for a child that has not connected yet. Stored claims were validated before. */
+/** Null for a child that has not connected yet. Stored claims have already been validated. */
 function claimsOf(texts: readonly string[]): Claims | null {
   const name = texts.join("\n");
   const before = known.get(name);

@@ -4,7 +4,7 @@ import { dateTime, type ToldOf } from "../../web/api-operation.ts";
 import type { StatedUses } from "../batch/stated-uses.ts";
 import { statedCountSchema, statedUsesSchema } from "../batch/stated-uses-api.ts";
 
-/** Latest fetches listed per URL. */
+/** Maximum fetches listed per URL, the latest ones. */
 export const visitsListed = 50;
 
 const fetchLine = z

@@ -209,7 +209,7 @@ export type RejectedUrlStore = ReturnType<typeof createRejectedUrlStore>;
 
 export function createRejectedUrlStore(pool: Pool) {
   return {
-    /** Records a rejected text without a key; repetitions are only counted. */
+    /** Records a rejected text without a key. Repetitions are only counted. */
     async record(
       rejected: readonly { readonly url: string; readonly reason: string }[],
       source: string,

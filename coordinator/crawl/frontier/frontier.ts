@@ -10,14 +10,14 @@ export interface CrawlScope {
   /** Maximum pages per host. The limit in force grows with the host's good pages (budgets.ts). */
   readonly pagesPerHost: number;
   readonly maxDepth: number;
-  /** When false, links to unknown hosts are recorded but not admitted. */
+  /** If false, links to unknown hosts are recorded but not admitted. */
   readonly admitNewHosts: boolean;
   readonly followNofollow?: boolean;
-  /** Daily limit of unknown hosts named by one crawler's results; unlimited when absent. */
+  /** Daily limit of unknown hosts named by one crawler's results. Unlimited if absent. */
   readonly newHostsPerCrawlerAndDay?: number;
-  /** Daily limit per registrable domain, which begins lower (frontier/budgets.ts); unlimited when absent. */
+  /** Daily limit per registrable domain, which begins lower (frontier/budgets.ts). Unlimited if absent. */
   readonly newHostsPerDomainAndDay?: number;
-  /** Daily limit for all links from one registrable domain's pages; unlimited when absent. */
+  /** Daily limit for all links from one registrable domain's pages. Unlimited if absent. */
   readonly newHostsPerLinkingSiteAndDay?: number;
 }
 
@@ -41,7 +41,7 @@ export type Resolution =
 export interface ReturnedLease {
   readonly leaseId: LeaseId;
   readonly crawlerId: CrawlerId;
-  /** How long the host must be left alone; by default, as its results said. */
+  /** How long the host must be left alone. By default, as long as its results said. */
   readonly hostWaitMs?: number;
 }
 
@@ -52,7 +52,7 @@ export interface LeaseRequest {
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly leaseSeconds: number;
-  /** Seconds before another crawler may use an address; defaults to 10. */
+  /** Seconds before another crawler may use an address. Default: 10. */
   readonly addressRestSeconds?: number;
   readonly order?: FrontierOrder;
   readonly now: Date;

@@ -1,6 +1,7 @@
 /**
  * The request rate that a host tolerates (migrating-crawler/limits/tolerated-rate), as last reported: column
- * frontier_host.tolerated, always read and written as a whole. It goes with the host's next lease, whoever gets it.
+ * frontier_host.tolerated, always read and written as a whole. It is part of the host's next lease, whichever crawler gets
+ * it.
  */
 
 import { spanWords, whenWords } from "#core/format";
@@ -40,7 +41,7 @@ const tenth = (value: number) => Math.round(10 * value) / 10;
 
 // Explains why a host is crawled slowly: by its robots.txt, by a cap, or by what it was found to tolerate.
 
-/** Clauses; empty when only the usual pace applies. */
+/** Clauses. Empty if only the usual pace applies. */
 export function paceReasons(
   { pace, capDelayMs }: Pick<HostReport, "pace" | "capDelayMs">,
   now: Date,

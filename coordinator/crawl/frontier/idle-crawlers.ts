@@ -96,7 +96,7 @@ export class IdleCrawlers {
     for (const marks of [this.#known, this.#expecting, this.#wakeable, this.#inVain]) marks.delete(crawlerId);
   }
 
-  /** Answers a request for work; runs `handOut` only when there may be some. */
+  /** Answers a request for work. Runs `handOut` only if there may be some. */
   async answer(crawlerId: CrawlerId, handOut: () => Promise<Tasks>): Promise<Tasks> {
     if (this.#idle.has(crawlerId)) return this.#nothingDue(crawlerId);
     const asking = { hasNews: false };

@@ -97,7 +97,7 @@ export async function returnLeasesOf(pool: Pool, owner: LetGo, now: Date): Promi
   });
 }
 
-/** Ends all leases on hosts that must not be crawled any more. */
+/** Ends all leases on hosts that must no longer be crawled. */
 export async function endLeasesOn(
   on: LeaseTransaction,
   hosts: readonly HostHash[],
@@ -157,7 +157,7 @@ export async function returnExpired(pool: Pool, now: Date): Promise<HostHash[]> 
   }
 }
 
-/** A lease number in a message has up to 19 digits, which may exceed bigint; no lease has such a number. */
+/** A lease number in a message has up to 19 digits, which may exceed bigint. No lease has such a number. */
 export function isLeaseNumber(leaseId: LeaseId): boolean {
   return BigInt(leaseId) < 2n ** 63n;
 }
@@ -301,7 +301,6 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
   );
 }
 
-// Makes URLs due that somebody wants fetched again. They wait their turn like all others.
 
 /**
  * Makes those URLs due that are scheduled for later, held over their host's budget or given up (an unresolved host is

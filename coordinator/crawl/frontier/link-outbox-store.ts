@@ -183,7 +183,7 @@ async function oldestRows(client: PoolClient, biteEffects: number): Promise<stri
   return rows.map((row) => row.outbox_number);
 }
 
-/** Null when somebody else has finished the bite. */
+/** Null if another coordinator has finished the bite. */
 async function readRows(
   pool: Pool,
   bite: Bite,
@@ -225,7 +225,7 @@ interface Applied {
   readonly domains: readonly DomainFlood[];
 }
 
-/** Null when somebody else has advanced the bite. */
+/** Null if another coordinator has advanced the bite. */
 async function applyStep(pool: Pool, at: StepAt): Promise<Applied | null> {
   const { newHosts } = at.settings;
   const done = await inTransaction(pool, async (client) => {
@@ -252,7 +252,7 @@ async function leaveOut(client: PoolClient, step: Step): Promise<Applied | null>
   return { newUrls: 0, newHosts: 0, floods: [], domains: [] };
 }
 
-/** Waits for the row lock. A reader only holds it briefly, and nobody else continues this bite until it has stalled. */
+/** Waits for the row lock. A reader only holds it briefly, and no other coordinator continues this bite until it has stalled. */
 async function holdBite(client: PoolClient, { bite, reached }: Step): Promise<boolean> {
   const { rowCount } = await prepared(
     client,

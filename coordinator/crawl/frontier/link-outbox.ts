@@ -19,7 +19,7 @@ export interface LinkEffect extends LinkedUrl {
   readonly named: AdmittedUrl | null;
 }
 
-/** One effect per URL; `urls` and `links` must not repeat URLs. */
+/** One effect per URL. `urls` and `links` must not repeat URLs. */
 export function effectsOf(urls: readonly AdmittedUrl[], links: readonly LinkedUrl[]): LinkEffect[] {
   const effects = new Map<string, LinkEffect>();
   for (const named of urls) {

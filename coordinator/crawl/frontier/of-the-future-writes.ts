@@ -10,7 +10,7 @@ import { forgetTurns } from "./address-turn-store.ts";
 import { lockHosts } from "./admission-writes.ts";
 import { settleHosts } from "./lease-end-writes.ts";
 
-/** SQL: the column is beyond now; coordinators' clocks differ by less. */
+/** SQL: the column is later than now. Clocks of coordinators differ by less than this. */
 const isBeyond = (column: string, now: string) => `${column} > ${now}::timestamptz + interval '10 minutes'`;
 
 const hostTimes = ["robots_at", "challenged_since", "challenged_at", "payment_asked_at", "backed_off_at"];

@@ -50,19 +50,19 @@ export function leaseValues(
   ];
 }
 
-/** SQL: hashes of a host's URLs under its open lease; `hostHash` is an expression. */
+/** SQL: hashes of a host's URLs under its open lease. `hostHash` is an expression. */
 export const urlsInHand = (hostHash: string): string => `coalesce((
   select in_hand.open_url_hashes
   from lease in_hand
   where in_hand.host_hash = ${hostHash} and in_hand.closed_at is null
 ), '{}')`;
 
-/** When a URL of the frontier is fetched. */
+/** Whether a URL of the frontier can be fetched, or why not. */
 export type UrlTurn = "in-progress" | "due" | "scheduled" | "blocked-by-robots" | "refused" | "gone";
 
 /**
- * SQL: the turn of row `u` of frontier_url. in-progress: leased. due: fetchable now. scheduled: later.
- * blocked-by-robots: disallowed. `inHand` are its host's leased URLs; `now` is a timestamptz.
+ * SQL: the UrlTurn of row `u` of frontier_url. in-progress: leased. due: fetchable now. scheduled: later. blocked-by-robots:
+ * disallowed. `inHand` are its host's leased URLs, and `now` is a timestamptz.
  */
 export const urlTurn = (u: string, { inHand, now }: { readonly inHand: string; readonly now: string }) =>
   `case when ${u}.url_hash = any (${inHand}) then 'in-progress'

@@ -76,7 +76,7 @@ export class PaceOfFleet {
     this.#ports = ports;
   }
 
-  /** A new session begins: the crawler uses its host's limits until told otherwise. */
+  /** Begins a new session. The crawler uses its host's limits until it is sent a pace. */
   forget(crawlerId: CrawlerId): void {
     this.#paced.delete(crawlerId);
     this.#withoutWork.delete(crawlerId);
@@ -102,7 +102,7 @@ export class PaceOfFleet {
     return next <= 0 ? online : [...online.slice(next), ...online.slice(0, next)];
   }
 
-  /** Empty when nothing changed or the message cannot be sent. */
+  /** Empty if nothing changed or the message cannot be sent. */
   #tell(crawlerId: CrawlerId, due: number, at: Date): ToldPace[] {
     if (due === 0) this.#withoutWork.add(crawlerId);
     else this.#withoutWork.delete(crawlerId);

@@ -16,7 +16,7 @@ const mostHeldUrls = 1000;
 export const mostHeldAt = (place: number): number =>
   place < firstHosts ? mostHeldUrls : Math.floor((mostHeldUrls * firstHosts) / place);
 
-/** SQL: the same; `place` is a column. */
+/** SQL: the same. `place` is a column. */
 export const mostHeldSql = (place: string): string =>
   `case when ${place} < ${firstHosts} then ${mostHeldUrls} else ${mostHeldUrls * firstHosts} / ${place} end`;
 

@@ -40,7 +40,7 @@ interface PlaceRow extends UrlFacts {
   readonly hostWorth: number | null;
 }
 
-/** Null when the frontier does not hold it. Costs a scan of its host's due URLs (dueUrlsLookedAt). */
+/** Null if the frontier does not hold it. Costs a scan of its host's due URLs (dueUrlsLookedAt). */
 export async function urlPlace(
   pool: Pool,
   key: UrlKey,
@@ -71,7 +71,7 @@ export async function urlPlace(
   return { facts, place: place === null ? null : Number(place), of, hostWorth };
 }
 
-/** A URL's position in the frontier; `place` and `of` count within its list, new or old, of its host's due URLs. */
+/** A URL's position in the frontier. `place` and `of` count within its list, new or old, of its host's due URLs. */
 export interface PlacedUrl {
   readonly facts: UrlFacts;
   /** 1 means next in its list. Null if it is not due or beyond those examined. */

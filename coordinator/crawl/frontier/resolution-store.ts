@@ -158,7 +158,7 @@ async function saveFailed(
 
 const hostsPerBatch = 2_000;
 
-/** Walks resolved hosts by hash; skips hosts whose first address changed meanwhile, as their resolution updates them. */
+/** Walks resolved hosts by hash. Skips hosts whose first address changed meanwhile, as their resolution updates them. */
 export async function reassignSubnets(
   pool: Pool,
   subnetOf: (address: string) => SubnetId | null,

@@ -11,14 +11,14 @@ import { prepared } from "../../database/transaction.ts";
 import { optedOutUrl } from "./frontier.ts";
 
 /**
- * SQL: key of an advisory lock, shared by whoever adds hosts and exclusive for recording an opt-out. Each schema has
- * its own, so that separate installations on one server do not block each other.
+ * SQL: key of an advisory lock, shared by all who add hosts and exclusive for recording an opt-out. Each schema has its own,
+ * so that separate installations on one server do not block each other.
  */
 export const optOutLock = "hashtextextended('nearcrawl opt-outs ' || current_schema(), 0)";
 
 /**
- * SQL: the host is the site or a subdomain of it. Reversed, such names form a range of index frontier_host_site,
- * because no byte but `/` directly follows `.`.
+ * SQL: the host is the site or a subdomain of it. Reversed, such names form a range of index frontier_host_site, because `.`
+ * is directly followed by `/` in byte order.
  */
 export const isOfSite = (host: string, site: string): string => `(reverse(${host}) = reverse(${site})
   or (reverse(${host}) ~>=~ reverse('.' || ${site}) and reverse(${host}) ~<~ reverse('/' || ${site})))`;
@@ -35,11 +35,11 @@ const optOutWith = (condition: string) => `(select o.opt_out_id from opt_out o
 
 const optOutOfHost = optOutWith(coversHost);
 
-/** SQL: the same, except for this opt-out, whose end a replica may not know yet. */
+/** SQL: a different opt-out covers the host. The end of this one may not have reached a replica yet. */
 export const otherOptOutOfHost = (optOutId: string): string =>
   optOutWith(`o.opt_out_id <> ${optOutId} and ${coversHost}`);
 
-/** SQL: the frontier_url row itself is marked; its host may have opted out as well. */
+/** SQL: the frontier_url row itself is marked. Its host may have opted out as well. */
 export const isOptedOut = (u: string): string =>
   `(${u}.state = 'refused' and ${u}.last_outcome = '${optedOutUrl}')`;
 
@@ -50,7 +50,7 @@ export const isInPartSql = (url: string, scope: string, of: string): string => {
     and substr(${rest}, length(${of}) + 1, 1) in ('/', '?')))`;
 };
 
-/** Of these URLs, those (by `url`) that opted out individually. */
+/** Returns those of the given URLs (by `url`) that opted out individually. */
 export async function optedOutAmong(
   client: Pool | PoolClient,
   keys: readonly Pick<UrlKey, "host" | "url">[],
@@ -70,7 +70,7 @@ export async function optedOutAmong(
   return new Set(keys.map(({ url }) => url).filter(isOut));
 }
 
-/** Keys whose hosts have not opted out. Call before adding hosts; the answer holds until the transaction ends. */
+/** Returns the keys whose hosts have not opted out. Call it before adding hosts. It holds until the transaction ends. */
 export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[]): Promise<UrlKey[]> {
   if (keys.length === 0) return [];
   await prepared(client, `select pg_advisory_xact_lock_shared(${optOutLock})`, []);
@@ -90,7 +90,7 @@ export async function withoutOptedOut(client: PoolClient, keys: readonly UrlKey[
   });
 }
 
-/** Updates the marks of locked hosts with new addresses by opted-out networks. Returns the changed hosts, which must be settled. */
+/** Marks locked hosts with addresses in opted-out networks, or unmarks them. Returns changed hosts, which must be settled. */
 export async function markByAddress(client: PoolClient, hosts: readonly HostHash[]): Promise<HostHash[]> {
   if (hosts.length === 0) return [];
   const { rows } = await client.query<{ host_hash: HostHash }>(

@@ -76,7 +76,7 @@ export function paceDuties(
     if (crawlers > 0) ports.log.debug({ crawlers }, "crawlers were told their pace");
   };
   return {
-    /** A session began: the crawler uses its host's limits until told otherwise. */
+    /** Begins a session. The crawler uses its host's limits until it is sent a pace. */
     onWelcome: (crawlerId: CrawlerId) => fleet.forget(crawlerId),
     start: () => ports.timekeeper.every("pace-crawlers", everyMs, pass, { onEach: true }),
   };

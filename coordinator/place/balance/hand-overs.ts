@@ -42,7 +42,7 @@ export async function makeMoves(
     for (const subnetId of await delegations.move(moves.slice(start, start + movesPerBatch), now)) {
       made.push(subnetId);
       state.moveDelegation(planned.get(subnetId)!);
-      // An anycast range's crawler says nothing about distance, so later rounds must not learn from it.
+      // The crawler of an anycast range shows nothing about distance, so later rounds must not learn from it.
       const moved = anycast?.has(subnetId) ? state.delegationOf(subnetId) : null;
       if (moved?.measured) state.setDelegation({ ...moved, measured: false });
     }
@@ -141,7 +141,7 @@ async function knownRtts(
   return known;
 }
 
-/** A crawler's neighbours, those with room first and those at an unknown distance last. */
+/** The crawlers near a crawler, those with room first and those at an unknown distance last. */
 function nearestOf(
   gone: CrawlerId,
   rooms: ReadonlyMap<CrawlerId, number>,

@@ -197,7 +197,7 @@ export const sumOf = <Name extends string>(rows: readonly Readonly<Record<Name, 
 // Remembers measurements for postponed moves for an hour, so that later passes do not plan the same moves again.
 
 interface Attempt {
-  /** Null when the crawler could not measure the subnet. */
+  /** Null if the crawler could not measure the subnet. */
   readonly rttMs: number | null;
   readonly method?: ProbeMethod;
 }

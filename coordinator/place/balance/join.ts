@@ -66,7 +66,7 @@ class Newcomer {
 
 interface FleetReading {
   readonly atMs: number;
-  /** Number of mean-sized subnets that each crawler can still take; reduced by what it gets. */
+  /** Number of mean-sized subnets that each crawler can still take, reduced by what it gets. */
   readonly rooms: Map<CrawlerId, number>;
   readonly unmeasured: readonly UnmeasuredSubnet[];
 }

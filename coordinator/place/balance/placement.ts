@@ -40,7 +40,7 @@ const usualBreadth = 24;
 const usedUpShare = 1e-9;
 
 /**
- * Expected saving, in ms per page, for which a subnet with the mean load is probed; half of that with twice the load.
+ * Expected saving, in ms per page, for which a subnet with the mean load is probed. With twice the load, half of it suffices.
  * test/bench/results/balance.md compares values.
  */
 const probeWorthMs = 2;
@@ -65,7 +65,7 @@ export function planPlacement(input: BalanceInput, settings: Hysteresis = defaul
   const byCrawler = burdensOf({ crawlers, subnets });
   const burdens = rtts.crawlerIds.map((crawlerId) => ({ ...(byCrawler.get(crawlerId) ?? unlisted) }));
   const mostPages = Math.max(...plannedCapacities(burdens, settings).pages);
-  // Moving a subnet larger than any crawler's capacity relieves nobody, so it stays and uses up its crawler's room.
+  // Moving a subnet larger than any crawler's capacity relieves no crawler, so it stays and uses up its crawler's room.
   const isFixed = subnets.map(({ loadPagesPerDay }) => loadPagesPerDay > mostPages);
   for (const [row, { loadPagesPerDay, loadBytesPerDay = 0 }] of subnets.entries()) {
     const burden = burdens[owners[row]!]!;

@@ -95,7 +95,7 @@ export function succession(
   return async (crawlerId) => await successionOf(crawlerId, { ...ports, online, recrawlDays }, ports.now());
 }
 
-/** Reads the fleet again and acts at once when somebody drains, resumes or revokes a crawler, or asks for a new key. */
+/** Reads the fleet again and acts at once when a crawler is drained, resumed or revoked, or when a new key is requested. */
 export async function followFleet(
   ports: Pick<BalanceJobPorts, "crawlers" | "state" | "timekeeper" | "log"> & {
     /** Additional work on the changed fleet, done before subnets are handed over. */

@@ -40,7 +40,7 @@ interface AdmissionPorts {
   readonly secrets: Secrets;
 }
 
-/** Prefix of invitation secrets; no key starts with it. */
+/** Prefix of invitation secrets. No key starts with it. */
 export const invitationPrefix = "inv_";
 
 export async function admitCrawler(

@@ -118,7 +118,7 @@ interface PresenceHooks {
   onLead(): Promise<void>;
   /** Called when another coordinator starts or ends. */
   onOthers(): void;
-  /** Called after a gap in which others may have replaced this coordinator or notifications may be lost. */
+  /** Called after a gap in which others may have replaced this coordinator or in which notifications may be lost. */
   onRegained(): Promise<void>;
   /** Called when crawlers of lost coordinators are marked offline. */
   onTakenOver(crawlers: number): Promise<void>;
@@ -169,7 +169,7 @@ export class CoordinatorPresence {
   #others: ReadonlySet<number> = new Set();
   /** Locks without a row when last checked. Their coordinators are ending, or their sessions have not ended yet. */
   #strayLocks: ReadonlySet<number> = new Set();
-  /** By coordinator number. Coordinators that end normally announce it and are not listed. */
+  /** Keyed by coordinator number. Coordinators that end normally announce it and are not listed. */
   readonly #silent = new Map<number, { readonly name: string; readonly sinceMs: number }>();
   #othersNames: ReadonlySet<string> = new Set();
   #leaderlessSinceMs: number | null = null;
@@ -232,12 +232,12 @@ export class CoordinatorPresence {
     return this.#term !== null && this.#isReady && this.isPresent;
   }
 
-  /** Whether the others see it as running, as far as is known here. */
+  /** Whether the others see it as running, as far as this coordinator knows. */
   get isPresent(): boolean {
     return !this.#isReplaced && (this.#others.size === 0 || this.reachesDatabase);
   }
 
-  /** When false, others may have replaced this coordinator without its knowledge. */
+  /** If false, others may have replaced this coordinator without its knowledge. */
   get reachesDatabase(): boolean {
     return !this.#isReplaced && this.#client !== null && this.#nowMs() - this.#beatAtMs < lapsedMs;
   }
@@ -364,7 +364,7 @@ export class CoordinatorPresence {
     this.#onReplaced(new Replaced().message);
   }
 
-  /** Removes the row before ending sessions; otherwise a session opened in between would survive. */
+  /** Removes the row before ending sessions, since a session opened in between would otherwise survive. */
   async #replace(client: PoolClient, number: number): Promise<void> {
     await client.query("delete from running_coordinator where coordinator_number = $1", [number]);
     const name = coordinatorSession(number, this.#schema);

@@ -195,7 +195,7 @@ async function noteArrivals(
          partner_pages_per_day = given.pages_per_day, partner_bytes_per_day = given.bytes_per_day,
          concurrent_hosts = given.concurrent_hosts, probe_methods = given.probe_methods,
          speaks_ipv6 = given.speaks_ipv6,
-         -- A crawler that left for good is taken back when it returns; what an operator asked for stays.
+         -- A crawler that left for good is taken back when it returns. Draining that an operator requested stays.
          draining_since = case when drain_asked_by = 'crawler' then null else draining_since end,
          drain_asked_by = nullif(drain_asked_by, 'crawler'),
          state = case when drain_asked_by = 'crawler' then 'online' else ${connectedState} end,

@@ -73,8 +73,8 @@ export interface CrawlerRecord
     CrawlerDoubts {}
 
 /**
- * The address at which other crawlers measure it. A stated address alone is not used when another public one is
- * observed; otherwise a crawler could have the whole fleet probe a stranger.
+ * The address at which other crawlers measure it. A stated address alone is not used if another public one is observed, since
+ * a crawler could otherwise have the whole fleet probe a stranger.
  */
 export function peerAddressOf({ address, seenAddress }: CrawlerRecord): string | null {
   const seen = parseAddress(seenAddress ?? "");
@@ -88,7 +88,7 @@ export interface PeerRtt {
   readonly method: ProbeMethod;
 }
 
-/** `partner` is whoever hosts the crawler. */
+/** `partner` is the host of the crawler. */
 export type DrainedBy = "operator" | "partner";
 
 /** The connected fleet, provided by the gateway. */
@@ -219,8 +219,8 @@ export interface IssuedKey {
 
 export type CrawlerName = Pick<CrawlerRecord, "name" | "state"> & { readonly crawlerId: number };
 
-// Which crawlers are over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to
-// check each day"). A partner states pages and bytes per day; neither may be exceeded.
+// Which crawlers are over capacity (paper section 4.4: "the size of the assigned web-pages that the crawler has to check each
+// day"). A partner states pages and bytes per day, neither of which may be exceeded.
 
 /** Page size assumed until a page has been measured. It is the page size of our crawl benchmarks. */
 export const defaultMeanPageBytes = 40_000;

@@ -1,4 +1,4 @@
-/** Tables crawler and crawler_key: tickets and addresses of identities; keys issued, kept and replaced. */
+/** Tables crawler and crawler_key: tickets and addresses of identities, and keys issued, kept and replaced. */
 
 import type { Pool } from "pg";
 import type { FleetKeys } from "#core/access-types";

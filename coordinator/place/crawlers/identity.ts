@@ -111,7 +111,7 @@ export interface KnownFolder {
   readonly ticket: string | null;
   /** The ticket that was traded for `ticket`. Null for the first one. */
   readonly ticketBefore: string | null;
-  /** Latest first, at most `keptArrivals`. */
+  /** At most `keptArrivals`, the latest first. */
   readonly arrivals: readonly FolderArrival[];
 }
 

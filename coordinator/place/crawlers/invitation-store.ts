@@ -39,7 +39,7 @@ export function createInvitationStore(pool: Pool) {
       return rows[0]?.invitation_id ?? (invitation.renews ? "no-such-crawler" : "name-taken");
     },
 
-    /** Latest first, at most 500. */
+    /** At most 500, the latest first. */
     async list(now: Date): Promise<InvitationRecord[]> {
       const { rows } = await pool.query<InvitationRecord>(
         `select invitation_id as "invitationId", name, renews, scopes, pages_per_day as "pagesPerDay",

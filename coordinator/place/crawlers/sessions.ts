@@ -105,7 +105,7 @@ export function adviceOnEnd(code: string | null): string {
     : general.advice;
 }
 
-/** Its supervisor runs, has said what it waits for, and disconnected. */
+/** Ends after which the crawler's supervisor is running, has said what it waits for, and has disconnected. */
 export const waitingEnds: readonly SessionEndCode[] = [
   "awaits-release",
   "awaits-other-release",

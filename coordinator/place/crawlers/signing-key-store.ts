@@ -22,7 +22,7 @@ interface NewSigningKey {
   readonly publicKey: string;
   readonly now: Date;
   readonly expiresAt: Date;
-  /** When the crawler's other keys end. */
+  /** Time at which the crawler's other keys end. */
   readonly othersEndAt: Date;
   readonly mostPublished: number;
 }

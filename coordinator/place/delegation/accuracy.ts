@@ -59,7 +59,7 @@ const tries = 5;
 // The share of sampled subnets whose crawler is within a few milliseconds of the nearest. Samples without any answer are not
 // counted. A sample that only the owner did not answer counts as far off.
 
-/** Distance from the best beyond which a new round is worth its probes. */
+/** Distance in ms from the best beyond which a new round is worth its probes. */
 const farOffMs = 4 * nearlyBestMs;
 
 /** All coordinators share one pace, which also survives a restart. */

@@ -116,7 +116,7 @@ function suspectsOf(pairs: readonly AnycastEvidence[]): Answer[] {
 const answersOf = (pairs: readonly AnycastEvidence[]): Answer[] =>
   pairs.flatMap(({ near, far }) => [near, far]);
 
-/** For each suspect, a crawler whose neighbour is to be asked and the answer it would contradict. */
+/** For each suspect, a crawler whose neighbour is to be asked, and the answer that this neighbour would contradict. */
 function besides(pairs: readonly AnycastEvidence[], suspects: readonly Answer[]): Pair[] {
   const others = answersOf(pairs);
   return suspects.flatMap((beside) =>

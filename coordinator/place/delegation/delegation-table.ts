@@ -186,7 +186,7 @@ function columnsFor(rows: number) {
   };
 }
 
-/** Copies the columns with room for half as many more rows. */
+/** Copies the columns and adds room for half as many rows again. */
 function grownColumns(columns: ReturnType<typeof columnsFor>): ReturnType<typeof columnsFor> {
   const larger = columnsFor(Math.ceil(columns.subnetIds.length * growth));
   for (const name of Object.keys(larger) as (keyof typeof larger)[]) larger[name].set(columns[name]);

@@ -91,7 +91,7 @@ export interface AgedDelegation extends UnmeasuredSubnet {
 export interface MeasuredRound {
   readonly subnetId: SubnetId;
   readonly method: ProbeMethod;
-  /** In the order asked. */
+  /** Probes in the order asked. */
   readonly probes: readonly { readonly crawlerId: CrawlerId; readonly rttMs: number }[];
 }
 

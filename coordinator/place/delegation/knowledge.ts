@@ -186,7 +186,7 @@ interface FleetIndices {
 /** Total counts of the latest fleet's candidates, updated with every record. */
 interface RootCounts {
   readonly fleet: CandidateFleet;
-  /** By candidate position. */
+  /** Counts by candidate position. */
   readonly counts: Float64Array;
   total: number;
 }

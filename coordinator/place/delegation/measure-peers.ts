@@ -36,7 +36,7 @@ const largestPerSecond = 800;
 /** The same limit while more crawlers arrive than can be admitted at once. */
 const crowdedPerSecond = 100;
 
-/** The peer's host answers or refuses at this port; either yields an RTT. */
+/** The peer's host answers or refuses at this port, and either yields an RTT. */
 const peerPort = 443;
 
 interface SendPeersPorts {

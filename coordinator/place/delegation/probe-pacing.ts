@@ -232,7 +232,7 @@ function forgetIdleTargets(line: Line, nowMs: number): void {
   for (const [address, starts] of line.targets) if (starts.isIdle(nowMs)) line.targets.delete(address);
 }
 
-/** The /24 or /48 of an address, as a key; any other text is its own key. */
+/** The /24 or /48 of an address, as a key. Any other text is its own key. */
 function networkOf(text: string): string {
   const address = parseAddress(text);
   return address === null ? text : keyOf(address);

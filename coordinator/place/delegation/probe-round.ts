@@ -1,8 +1,8 @@
 /**
- * Runs one probe round for a subnet: asks the policy for each step, lets the crawler measure, and records the decision
- * with every probe, the reason and the runner-up. Candidates are connected, not draining or full, speak IPv6 if
- * needed, and are allowed the target. The round also checks for anycast, and for a subnet with many waiting URLs its
- * first observation is the crawl's own first fetch (get-first).
+ * Runs one probe round for a subnet: asks the policy for each step, lets the crawler measure, and records the decision with
+ * every probe, the reason and the runner-up. Candidates are connected, not draining or full, use IPv6 if needed, and are
+ * allowed the target. The round also checks for anycast, and for a subnet with many waiting URLs its first observation is the
+ * crawl's own first fetch (get-first).
  */
 
 import type { AlarmClock } from "#core/clock";

@@ -242,7 +242,7 @@ async function delegate(
     "select crawler_id, unanswered_rounds from delegation where subnet_id = $1 for update",
     [round.subnetId],
   );
-  // Without comparable crawlers nobody failed to answer, so the subnet is due as soon as a crawler can be compared.
+  // If there were no comparable crawlers, none failed to answer, so the subnet is due as soon as one can be compared.
   const isUnanswered = !round.measured && round.probes.length > 0;
   const unanswered = isUnanswered ? (rows[0]?.unanswered_rounds ?? 0) + 1 : 0;
   await client.query(

@@ -89,7 +89,7 @@ export async function waiting(
   return rows.map(targetOf);
 }
 
-/** For formerly delegated subnets, due or not: preferably a URL that answered last time. */
+/** A target in formerly delegated subnets, due or not, preferably a URL that answered last time. */
 export async function targetsFor(
   pool: Pool,
   subnetIds: readonly SubnetId[],

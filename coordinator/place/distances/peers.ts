@@ -29,7 +29,7 @@ export class LandmarkEstimates {
     });
   }
 
-  /** In ms. NaN if no landmark knows both. */
+  /** RTT in ms. NaN if no landmark knows both. */
   between(a: number, b: number): number {
     let leastMs = 0;
     let mostMs = Number.POSITIVE_INFINITY;

@@ -60,7 +60,7 @@ interface Row {
 
 /** RTTs between crawlers (by index) and subnets (by row), measured or predicted. */
 export class RttTable {
-  /** By index. */
+  /** Crawler ids by index. */
   readonly crawlerIds: CrawlerId[] = [];
   readonly #indexOf = new Map<CrawlerId, number>();
   readonly #crawlerRttMs: CrawlerRtt;

@@ -17,7 +17,7 @@ interface RangeTableParts {
   readonly lasts: Int32Array;
   /** The place of each range's parent, or −1. */
   readonly parents: Int32Array;
-  /** Starts of stretches where ranges cross or their most specific range changes; top bits flipped. */
+  /** Starts of stretches where ranges cross or their most specific range changes. The top bits are flipped. */
   readonly tangledStarts: Int32Array;
   /** Most specific place of each stretch. −1 for none, `untangled` from the point where no ranges cross. */
   readonly tangledOwners: Int32Array;
@@ -94,7 +94,7 @@ function lastStartOfIpv4(starts: Int32Array, key: number, from: number, to: numb
   return low - 1;
 }
 
-/** Splits an address into words with one intermediate bigint; never used across calls. */
+/** Splits an address into words with one intermediate bigint. Its content is never used across calls. */
 const scratch = new DataView(new ArrayBuffer(16));
 const ipv6Key = new Int32Array(4);
 

@@ -85,7 +85,7 @@ const first = new Uint32Array(4);
 
 const last = new Uint32Array(4);
 
-/** Identifies a registry. Generations restart in each database, so the time tells them apart. */
+/** Identifies a registry. Generations restart in each database, so the time distinguishes them. */
 export interface RegistryInForce {
   readonly generation: number;
   /** As written by the database, to the microsecond. */

@@ -14,7 +14,7 @@ import {
   unknownChangeRatio,
 } from "./strategies.ts";
 
-/** Due URLs examined per host, longest due first; bounds the cost for a host with a billion. */
+/** Maximum due URLs examined per host, longest due first. It bounds the cost for a host with a billion. */
 export const dueUrlsLookedAt = 2000;
 
 export const isNewSql = "u.last_fetched_at is null";
@@ -199,7 +199,7 @@ export function leasedColumns(u: string): string {
     .join(", ");
 }
 
-/** SQL: the carry after a lease, mixed or of new URLs alone. */
+/** SQL: the carry after a lease, whether mixed or of new URLs only. */
 const carryAfter = (one: { isMixed: string; placesOfNew: string; taken: string }) => `case
         when ${one.isMixed} then least(1, h.exact - ${one.placesOfNew})
         else greatest(-${mostOwed}, h.carried - ${one.taken} * (1 - $8::float8)) end`;
@@ -256,9 +256,8 @@ export async function forgetShortlists(pool: Pool, now: Date): Promise<boolean> 
   return rowCount === hostsAtATime;
 }
 
-// Column worth of frontier_host: the worth of its best due URL under the frontier's order. A lease updates it for the
-// URLs it takes (host-lease-writes.ts); changes by links, ranks and time are computed here, host by host in due order,
-// over and over.
+// Column worth of frontier_host: the worth of its best due URL under the frontier's order. A lease updates it for the URLs it
+// takes (host-lease-writes.ts). Changes by links, ranks and time are computed here, host by host in due order, over and over.
 
 export interface ReckonedUntil {
   readonly dueAt: string;

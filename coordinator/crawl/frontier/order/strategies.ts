@@ -145,7 +145,7 @@ export interface FrontierOrder {
   readonly name: OrderName;
   /** A lease's share of new URLs (Anansi's α, equation 5.1), where the strategy mixes. */
   readonly newShare: number;
-  /** The share of a crawler's hosts chosen by their best due URL (hostsByTurns); 0 when omitted. */
+  /** The share of a crawler's hosts chosen by their best due URL (hostsByTurns). 0 if omitted. */
   readonly worthShare?: number;
 }
 

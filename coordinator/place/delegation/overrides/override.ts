@@ -1,5 +1,5 @@
 /**
- * Delegations finer than a subnet: a host whose name resolves by place, or a part of a leaf that measures apart. A
+ * A delegation finer than a subnet: of a host whose name resolves by place, or of a part of a leaf that measures apart. A
  * host belongs to the crawler of its finer delegation if it has one, otherwise to its subnet's.
  */
 import type { CrawlerId, HostHash, RoundId, SubnetId } from "#core/ids";

@@ -147,9 +147,9 @@ export class LearnedRtts {
 }
 
 export interface FleetSlots {
-  /** By candidate position. */
+  /** Slots by candidate position. */
   readonly slotOf: Int32Array;
-  /** By slot. */
+  /** Candidate positions by slot. */
   readonly indexOf: Int32Array;
 }
 

@@ -269,7 +269,7 @@ function ruledOutBy(
   best: number,
 ): { ruledOut: RuledOutCrawler[]; ruledOutCount: number } {
   const { gapsMs, members } = state.mixture.follow(state.probes);
-  // No crawler can beat an answer of 0 ms, but that gives no bound for crawlers that nobody measured.
+  // No crawler can beat an answer of 0 ms, but that gives no bound for crawlers that were never measured.
   const leastMs = Math.max(0, rttAt(state, best)! / trustInTriangle);
   const asked = state.probes.map(({ crawlerId }) => state.fleet.indexOf.get(crawlerId)!);
   const closest: number[] = [];

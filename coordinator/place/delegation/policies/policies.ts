@@ -1,6 +1,6 @@
 /**
- * The policies, and a round that runs any of them. A new policy needs its file here and an entry in the list;
- * settings, commands, simulations and the evaluation use the list.
+ * The policies, and a round that runs any of them. A new policy needs its file here and an entry in the list, which settings,
+ * commands, simulations and the evaluation use.
  */
 import type { CrawlerId } from "#core/ids";
 import { type CandidateFleet, shortestTo } from "../fleet.ts";
@@ -121,7 +121,7 @@ function heldAgainstOthers(round: ProbeRound & { readonly witnessed: WitnessedRo
   return heldAgainstOthers({ policy, state: replayed(policy, witnessed), witnessed });
 }
 
-/** Replays the round with the values that count; `without` ignores one crawler's answer. */
+/** Replays the round with the values that count. `without` ignores one crawler's answer. */
 function replayed(
   policy: PolicyName,
   { input, reports, countedMs }: WitnessedRound,

@@ -58,7 +58,7 @@ const decidingReasons = [
   }),
   /** exhaustive (`thresholdMs` is null), and ipmicra if no crawler was under the threshold. */
   z.object({ type: z.literal("fastest-of-all"), thresholdMs: ms.nullable(), rttMs: ms, ...asked, runnerUp }),
-  /** nearest: no further probe was worth its cost. */
+  /** nearest: no other probe was worth its cost. */
   z.object({
     type: z.literal("expected-gain"),
     stop: z.enum(["gain-below-cost", "all-ruled-out", "all-asked"]),
@@ -150,7 +150,7 @@ type NameOf = (crawlerId: CrawlerId) => string;
 /** Maximum ruled-out crawlers explained individually. */
 const explainedOneByOne = 3;
 
-/** Sentences for readers who have never seen the code; accepts a stored reason. */
+/** Sentences for readers who have never seen the code. Accepts a stored reason. */
 export function explainReason(reason: unknown, nameOf: NameOf): string {
   const parsed = parseReason(reason);
   if (parsed === null) return "The reason was recorded in a form that this version does not know.";
@@ -339,7 +339,7 @@ export function briefReason(reason: Readonly<Record<string, unknown>>): string {
 
 // Evidence of slow fetches that caused a round, stored with it, and its words.
 
-/** The fetches of one host that raised the alarm; times in ms. */
+/** The fetches of one host that raised the alarm, with times in ms. */
 const slowFetches = z.object({
   type: z.literal("slow-fetches"),
   host: z.string().max(253),

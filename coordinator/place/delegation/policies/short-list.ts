@@ -112,7 +112,7 @@ export function likeliestOf(shares: Float64Array, most: number): readonly number
   return likeliest.found;
 }
 
-/** By a hash of the crawler's number, the fleet's landmarks first. Cached per fleet. */
+/** Candidates ordered by a hash of the crawler's number, the fleet's landmarks first. Cached per fleet. */
 const draws = new WeakMap<CandidateFleet, Int32Array>();
 
 function drawnOf(fleet: CandidateFleet): Int32Array {

@@ -165,7 +165,7 @@ export interface PolicyVariant {
   readonly hasWitnesses?: boolean;
 }
 
-/** A measurement about to be made; `target` and `crawler` are positions in the instance. */
+/** A measurement about to be made. `target` and `crawler` are positions in the instance. */
 interface SimulatedProbe {
   readonly target: number;
   readonly crawler: number;
