@@ -301,7 +301,6 @@ export async function settleHosts(client: PoolClient, hosts: readonly HostHash[]
   );
 }
 
-
 /**
  * Makes those URLs due that are scheduled for later, held over their host's budget or given up (an unresolved host is
  * looked up again). Leased URLs, those a channel excludes and special-purpose addresses stay unchanged, and politeness

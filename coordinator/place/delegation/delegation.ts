@@ -105,7 +105,6 @@ export interface UnmeasuredAsked {
 
 export type UnmeasuredSubnet = Pick<SubnetLoad, "subnetId" | "pagesPerDay">;
 
-
 /** One subnet, measured by every crawler at about the same time by one method, to show how near its owner is (accuracy.ts). */
 export interface AccuracySample {
   readonly subnetId: SubnetId;
