@@ -84,7 +84,7 @@ export interface ArrivedResult {
 
 /** Results dropped or corrected because no honest crawler with a right clock sends them. */
 export interface RefusedResult {
-  /** Kind of incident: foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, bad-result, wrong-clock, link-flood. */
+  /** foreign-lease, wrong-host, wrong-url, impossible-pace, impossible-result, bad-result, wrong-clock or link-flood. */
   readonly kind: string;
   readonly words: string;
   readonly count: number;

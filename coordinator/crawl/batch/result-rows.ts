@@ -210,7 +210,7 @@ function unfollowed({ before }: CountedResult): string {
 /** What a visit reveals about the page's links. */
 export interface LinkFacts {
   readonly outLinks: number | null;
-  /** Anansi's C (results/change-ratio). Null if there was no comparison. */
+  /** Anansi's C (results/link-writes). Null if there was no comparison. */
   readonly changeRatio: number | null;
 }
 

@@ -186,7 +186,7 @@ function claimsOf<Host extends HostOfTurn>(
   return { claims, claimants };
 }
 
-/** Takes the free turns among these addresses, counts leases and returns the addresses taken. Address order prevents deadlocks. */
+/** Takes the free turns among these addresses, counts leases and returns what it took. Address order prevents deadlocks. */
 async function takeTurns(
   client: PoolClient,
   claims: ReadonlyMap<string, Claim>,
@@ -220,7 +220,7 @@ async function takeTurns(
   return new Set(rows.map(({ address }) => address));
 }
 
-/** Subtracts these leases from their turns. Used addresses then pause. Address order prevents deadlocks. */
+/** Subtracts these leases from their turns. Used addresses are left alone for a while. Address order prevents deadlocks. */
 async function endTurns(client: PoolClient, ends: readonly EndOfLease[], settings: string): Promise<void> {
   await prepared(
     client,

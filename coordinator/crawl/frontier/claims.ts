@@ -71,7 +71,7 @@ export function claimBeyond(inner: Claims, outer: Claims): string | null {
   return beyond === undefined ? null : domainSetText(beyond);
 }
 
-/** Between mentioned names, and for all others (the empty name), a set is all or nothing, so checking the mentioned ones suffices. */
+/** Between mentioned names, and for all others (the empty name), a set is all or nothing, so checking those suffices. */
 function isWithin(set: DomainSet, outer: readonly DomainSet[]): boolean {
   const mentioned = ["", ...set.names.keys(), ...outer.flatMap(({ names }) => [...names.keys()])];
   return mentioned.every((host) => {

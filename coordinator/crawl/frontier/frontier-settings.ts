@@ -60,7 +60,10 @@ export const leaseSettings = z.strictObject({
   seconds: seconds(86_400).default(300),
   urlsPerHost: z.int().min(1).max(1000).default(20),
   hostsPerRequest: z.int().min(1).max(1000).default(20),
-  /** Pause of an address before another crawler uses it, at most what a crawler keeps. Six times as long after an expired lease. */
+  /**
+   * Pause of an address before another crawler uses it. Default: a crawler's own maximum. Six times as long after an expired
+   * lease.
+   */
   addressRestSeconds: z.number().min(0).max(3600).default(10),
 });
 

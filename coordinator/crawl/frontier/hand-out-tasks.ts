@@ -1,4 +1,4 @@
-/** Answers a crawler that asks for work: host slices of its delegated subnets, or why there is nothing now and when to ask again. */
+/** Answers a crawler that asks for work: host slices of its subnets, or why there are none and when to ask again. */
 
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorMessage } from "#protocol/coordinator-messages";

@@ -34,7 +34,7 @@ export function toldRate(kept: KeptRate, now: Date): ToleratedReport {
   return { perHour, limitedBy, refusedPerHour, refusedMsAgo: ago(refusedAt), saidMsAgo: ago(at) };
 }
 
-/** Limit set by the protocol. A limit that old has long faded. */
+/** Maximum age in the protocol. The memory of a refusal fades long before that. */
 const longestAgoMs = 366 * 86_400_000;
 
 const tenth = (value: number) => Math.round(10 * value) / 10;

@@ -9,7 +9,6 @@ import { columnsOf, inTransaction } from "../../database/transaction.ts";
 import type { BudgetChange, ChangedBudget, DrainedBy } from "./crawler.ts";
 import type { SessionEnd } from "./sessions.ts";
 
-/** A connected crawler is either `online` or `draining`. */
 export const connectedState = "case when draining_since is null then 'online' else 'draining' end";
 
 /** Draining a crawler that already drains only updates who asked. A partner never replaces an operator. */

@@ -88,7 +88,7 @@ export function createCrawlerStore(pool: Pool, coordinatorNumber: number | null 
     readEachRtts: async (visit: (rtts: readonly PeerRtt[]) => void): Promise<void> =>
       await readEachRtts(pool, visit),
 
-    /** Marks the named crawler as draining and notifies coordinators. Returns false if there is none. Default: by the operator. */
+    /** Marks the named crawler as draining and notifies coordinators. Returns false if there is none. Default: by operator. */
     drain: async (name: string, now: Date, by?: DrainedBy): Promise<boolean> =>
       await drainCrawler(pool, name, now, by),
 

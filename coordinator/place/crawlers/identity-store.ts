@@ -54,7 +54,7 @@ export function createIdentityStore(pool: Pool) {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    /** Records that the newest key is on the crawler's disk. Older keys end after their grace period. The invitation is used up. */
+    /** Records that the newest key is on the crawler's disk. Older keys end after a grace period, and the invitation is used up. */
     keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
       await keepKey(pool, { crawlerId, keyId: null, now }),
 

@@ -30,7 +30,6 @@ export function createAccuracyStore(pool: Pool) {
         sampleColumns.map((name) => sample[name]),
       );
     },
-    /** Whether the address was part of a sample after `after`. */
     wasSampled: async (address: string, after: Date) => {
       const text = "select from accuracy_sample where target_address = $1 and sampled_at > $2 limit 1";
       return (await pool.query(text, [address, after])).rowCount !== 0;

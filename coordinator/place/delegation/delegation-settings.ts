@@ -108,7 +108,6 @@ export const finerSettings = z.strictObject({
   everySeconds: seconds(86_400).default(30),
 });
 
-/** Settings of the sampled accuracy (delegation/accuracy). */
 export const accuracySettings = z.strictObject({
   /** 0 disables sampling. At 4, some 2,900 samples yield an estimate within 2 % (Wilson interval). */
   subnetsPerHour: z.number().min(0).max(60).default(4),

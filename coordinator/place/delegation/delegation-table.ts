@@ -193,7 +193,6 @@ function grownColumns(columns: ReturnType<typeof columnsFor>): ReturnType<typeof
   return larger;
 }
 
-/** Null if unknown. */
 function rttAt(rttsMs: Float32Array, row: number): number | null {
   const rttMs = rttsMs[row] as number;
   return Number.isNaN(rttMs) ? null : rttMs;

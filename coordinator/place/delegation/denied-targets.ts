@@ -32,7 +32,6 @@ interface DenyList {
 export interface HeldHosts {
   /** False if every crawler may have every host. */
   readonly isPartitioned: () => boolean;
-  /** True if the crawler holds at least one of the hosts. */
   readonly holds: (crawlerId: CrawlerId, hosts: readonly HostToHold[]) => boolean;
 }
 
@@ -118,7 +117,6 @@ export class DeniedTargets {
     return this.#refusals.size === 0 ? 0 : (this.#refusals.get(`${crawlerId}/${subnetId}`) ?? 0);
   }
 
-  /** True if this crawler's list denies the whole range. */
   deniesWhole(crawlerId: CrawlerId, range: IpRange): boolean {
     return this.#lists.get(crawlerId)?.networks.some((network) => rangeCovers(network, range)) ?? false;
   }

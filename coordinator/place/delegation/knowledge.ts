@@ -75,7 +75,7 @@ export class DelegationKnowledge {
     this.#countAtRoot(slot, 1);
   }
 
-  /** Undoes one `record`, before the subnet gets another crawler or leaves the tree. Ignores keys at which the crawler owns nothing. */
+  /** Undoes one `record`, before the subnet changes its crawler or leaves the tree. Ignores keys where the crawler owns nothing. */
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
     if (slot === undefined) return;
@@ -95,7 +95,6 @@ export class DelegationKnowledge {
     this.#counts[kind].each(key, (slot, count) => visit(this.#crawlers[slot]!, count));
   }
 
-  /** Total number of the candidates' subnets at this level. */
   totalAmong(fleet: CandidateFleet, { kind, key }: Level): number {
     return kind === "root"
       ? this.#rootOf(fleet).total

@@ -68,7 +68,6 @@ interface RoundOpening {
   readonly method: ProbeMethod;
   /** If true, each crawler measures the address to which it resolves the host. */
   readonly byName?: boolean;
-  /** Called with every answer to a probe. */
   readonly onAnswer?: (crawlerId: CrawlerId, method: ProbeMethod, outcome: ProbeOutcome) => void;
 }
 
@@ -128,7 +127,6 @@ export class RoundQuestions {
     return [...smallest].map(([crawlerId, rttMs]) => ({ crawlerId, rttMs }));
   }
 
-  /** Crawlers asked by the method that is compared. */
   get asked(): ReadonlySet<CrawlerId> {
     const counting = this.#probes.filter(({ outcome }) => outcome.method === this.#method);
     return new Set(counting.map(({ crawlerId }) => crawlerId));

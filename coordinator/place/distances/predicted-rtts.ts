@@ -60,7 +60,6 @@ interface Row {
 
 /** RTTs between crawlers (by index) and subnets (by row), measured or predicted. */
 export class RttTable {
-  /** Crawler ids by index. */
   readonly crawlerIds: CrawlerId[] = [];
   readonly #indexOf = new Map<CrawlerId, number>();
   readonly #crawlerRttMs: CrawlerRtt;
@@ -120,7 +119,6 @@ export class RttTable {
     return at >= 0 ? rttsMs[at]! : Math.max(Math.min(...rttsMs), middleOf(this.#boundsFor(row, crawler)));
   }
 
-  /** The RTT (ms) that a move adds, and whether either RTT is predicted. */
   difference(row: number, from: number, to: number): { addedRttMs: number; predicted: boolean } {
     const predicted = !(this.isMeasured(row, to) && this.isMeasured(row, from));
     return { addedRttMs: this.rttMs(row, to) - this.rttMs(row, from), predicted };

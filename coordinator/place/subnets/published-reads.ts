@@ -159,7 +159,6 @@ function rangeOf(first: string, last: string): IpRange | null {
   return from && to && rangeBetween(from, to);
 }
 
-/** Every prefix that contains the range. */
 function prefixesOver(range: IpRange): readonly (readonly [first: string, last: string])[] {
   const from = firstAddress(range);
   const longest = from.family === 4 ? 32 : 128;

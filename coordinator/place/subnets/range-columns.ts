@@ -73,7 +73,6 @@ export function rangeAt(columns: RangeColumns, index: number): IpRange {
 /** Addresses as unsigned words, or with their top bits flipped. */
 type Words = Uint32Array | Int32Array;
 
-/** Compares the address at `i` in `a` with that at `j` in `b`. */
 export function compareWords(a: Words, i: number, b: Words, j: number, words: 1 | 4): number {
   const at = words * i;
   const to = words * j;

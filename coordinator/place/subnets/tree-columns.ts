@@ -95,7 +95,6 @@ function joined<Values extends Int32Array | Uint16Array>(
  */
 
 interface IdIndex {
-  /** The row with this id, or −1. */
   firstRow(id: number): number;
 }
 

@@ -61,7 +61,7 @@ function scoredUrls(name: OrderName, now: string, except?: string): string {
 const ranksOf = (hostHash: string, urlHashes: string) =>
   `select url_hash, page_rank from url_rank where host_hash = ${hostHash} and url_hash = any(${urlHashes}) offset 0`;
 
-/** The due URLs of host `h` in order: `url_hash`, `is_new`, the `score` and the 1-based `place` in its list. Parameters as above. */
+/** The due URLs of host `h` in order: `url_hash`, `is_new`, `score` and 1-based `place` in its list. Parameters as above. */
 export function placedUrls(name: OrderName, now: string, except?: string): string {
   return `
          select u.url_hash, u.is_new, u.score, row_number() over (partition by u.is_new order by ${soonFirst}) as place

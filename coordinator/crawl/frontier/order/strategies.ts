@@ -12,7 +12,7 @@ export interface UrlFacts {
   readonly backLinks: number;
   /** O: links on the page at the last visit. Null before the first visit. */
   readonly outLinks: number | null;
-  /** C: the share of its links that changed between its last two visits (results/change-ratio). Null if unknown. */
+  /** C: the share of its links that changed between its last two visits (results/link-writes). Null if unknown. */
   readonly changeRatio: number | null;
   /** PageRank, summing to 1 over the graph. Null if the URL was not in it. */
   readonly pageRank: number | null;
@@ -47,7 +47,7 @@ export function told(value: number): string {
 // Anansi's two lists (section 4.3.3): new URLs by in-degree, P_new = I (4.3); old ones by P_old = C·T·(I + O) (4.4), where C
 // is the share of changed links and T = age / 6 months, the time the thesis takes for the whole web (4.1).
 //
-// The thesis' text and its equation 4.2 contradict each other about C. The reason for the choice is in results/change-ratio.
+// The thesis' text and its equation 4.2 contradict each other about C. The reason for the choice is in results/link-writes.
 // A page visited once has no C. It counts as 1, like two visits without links, so that it is not ranked last before anything
 // is known.
 

@@ -24,7 +24,6 @@ export interface FinerDelegation extends FinerDecision {
   readonly place: FinerPlace;
   /** The split leaf or, for a host, the subnet in which it was found. */
   readonly subnetId: SubnetId;
-  /** The subnet's current crawler, or null. */
   readonly subnetCrawlerId: CrawlerId | null;
   readonly target: ProbedTarget;
 }

@@ -77,7 +77,6 @@ function partsOf<Judged extends JudgedAddress>(
   ];
 }
 
-/** Smallest aligned block that covers the range. */
 function coveringBlock(range: IpRange): Block {
   const first = BigInt(range.first);
   const differing = first ^ BigInt(range.last);
@@ -110,7 +109,7 @@ interface AddressTimes {
 /** Minimum number of times. Fewer are no evidence about an address. */
 const leastTimes = 3;
 
-/** Apart means by more than this many ms and by more than this share of the level, since long paths vary more within one place. */
+/** Apart means by more than this many ms and this share of the level, since long paths vary more within one place. */
 const margin = { ms: 15, share: 0.2 };
 
 export interface ApartVerdict {

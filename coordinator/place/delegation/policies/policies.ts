@@ -174,7 +174,6 @@ interface WonReport {
   /** Uniform in [0, 1). It makes the choice among the nearest unpredictable. */
   readonly draw: number;
   readonly mayAsk: (crawlerId: CrawlerId) => boolean;
-  /** The crawler that the round would ask next without the winner, or null. */
   readonly nextWithoutIt: () => CrawlerId | null;
 }
 

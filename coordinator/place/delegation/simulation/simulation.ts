@@ -40,7 +40,6 @@ interface SimulatedTarget extends SimulatedHost {
 
 export interface SimulationInstance {
   readonly crawlers: readonly SimulatedHost[];
-  /** RTTs in ms between crawlers. */
   readonly crawlerRtt: readonly (readonly number[])[];
   readonly targets: readonly SimulatedTarget[];
 }
@@ -194,7 +193,6 @@ interface DelegatedTarget extends SimulatedRound {
 interface SimulationRunSettings {
   readonly variant: PolicyVariant;
   readonly fleet: CandidateFleet;
-  /** Placements in the crawlers' order. */
   readonly crawlerPlacements: readonly Placement[];
   readonly observe: ProbeModel;
   /** Draws for the policy `random`. */
