@@ -6,7 +6,7 @@ import { hostHashOf, type UrlAddress } from "#core/url-key";
 import { type ChangeFilter, changeFits, everyChange, type PageChange } from "./page-change.ts";
 import { readDifference } from "./text-difference.ts";
 
-/** Changes scanned per answer, only one host's when it is named: 0.1 s. */
+/** Maximum changes scanned per answer, which takes 0.1 s. With a host named, only its changes count. */
 const mostLookedAt = 20_000;
 
 const rowsAtOnce = 1000;
@@ -18,10 +18,10 @@ export function createChangeFeed(pool: Pool) {
     state: async (): Promise<FeedState> =>
       (await readRows(pool, everyChange, { above: 0, through: 0, most: 1 })).state,
 
-    /** Changes after this number. Scans a bounded part of the feed; `more` says whether it continues. */
+    /** Returns changes with higher numbers than `since`. Scans a bounded part of the feed; `more` says whether it continues. */
     after: async (since: number, query: ChangeQuery): Promise<ChangesRead> => await after(pool, since, query),
 
-    /** The latest matching changes of a bounded part of the feed; `next` is the feed's end. */
+    /** Returns the latest matching changes in a bounded part of the feed; `next` is the feed's end. */
     latest: async (query: ChangeQuery): Promise<FeedRead> => await latest(pool, query),
   };
 }
@@ -37,12 +37,12 @@ async function after(pool: Pool, since: number, { filter, limit }: ChangeQuery):
     if (fault !== null) return fault;
     const jump = state.jumps.find(({ from }) => from >= at);
     if (jump?.from === at) {
-      // No numbers exist between two epochs of the database, so readers continue behind the gap.
+      // No numbers exist between two epochs of the database, so readers continue after the gap.
       at = jump.to;
       continue;
     }
     end ??= Math.min(state.last, at + lookedAt(filter), jump?.from ?? state.last);
-    // Later queries may see newer changes; the answer is as of the first one.
+    // Later queries may see newer changes, but the answer reflects the state at the first query.
     for (const change of rows) {
       if (change.number > end) break;
       if (!changeFits(filter, change)) continue;
@@ -75,7 +75,10 @@ async function latest(pool: Pool, { filter, limit, before }: ChangeQuery): Promi
   return { type: "read", changes: found.slice(0, limit).reverse(), next: last, more: false };
 }
 
-/** In numbers for the whole feed; one host's changes may be anywhere and are counted as read. */
+/**
+ * For the whole feed, limits the range of numbers scanned. One host's changes may be anywhere in it, so only those
+ * read count.
+ */
 const lookedAt = ({ host }: ChangeFilter) => (host === null ? mostLookedAt : 2 ** 52);
 
 interface WantedRows {
@@ -88,14 +91,14 @@ interface WantedRows {
 type ChangedPagesRead =
   | {
       readonly type: "read";
-      /** Each page once per change, in number order. */
+      /** Each page is listed once per change, in number order. */
       readonly pages: readonly (UrlAddress & { readonly number: number })[];
       readonly next: number;
       readonly more: boolean;
     }
   | CursorFault;
 
-/** Pages changed after that number, without the changes. */
+/** Returns the pages changed after number `since`, without the changes. */
 export async function changedPages(pool: Pool, since: number, most: number): Promise<ChangedPagesRead> {
   const { rows } = await pool.query<UrlAddress & FeedState & { readonly number: number | null }>(
     `select f.last_number::float8 as last, f.removed_through::float8 as "removedThrough", f.jumps,
@@ -120,7 +123,7 @@ export async function changedPages(pool: Pool, since: number, most: number): Pro
   return { type: "read", pages, next, more: next < last };
 }
 
-/** Latest first, from the latest changes of the URL's host. */
+/** Returns the changes of one URL, latest first, out of the latest changes of its host. */
 export async function changesOfUrl(
   pool: Pool,
   { hostHash, urlHash }: UrlAddress,
@@ -143,7 +146,7 @@ export async function changesOfUrl(
   return rows.flatMap(changeOf);
 }
 
-/** SQL: columns named as fields, with the feed's state in the same snapshot. */
+/** SQL: the columns, named as the fields, with the feed's state in the same snapshot. */
 const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.url, c.kind, c.seen_at as "seenAt",
   c.status, c.reason, c.language, c.digest_before as "digestBefore", c.digest_after as "digestAfter",
   c.simhash_distance as "simhashDistance", case when silent.is_so is null then c.title_before end as "titleBefore",
@@ -156,7 +159,10 @@ const rowSql = `c.change_number::float8 as number, c.noted_at as "notedAt", c.ur
   case when before.set_id is not null then
     jsonb_build_object('answers', before.answers, 'statements', before.stated) end as "statedBefore"`;
 
-/** SQL: the statements at that time, and whether the page must no longer be searched, which hides its text even in old changes. */
+/**
+ * SQL: the statements at the time of the change, and whether the page must no longer be searched, which hides even
+ * its old texts.
+ */
 const statedJoins = `
      left join preference_set stated on stated.set_id = c.preference_set
      left join preference_set before on before.set_id = c.preference_set_before
@@ -181,7 +187,7 @@ async function readRows(
   filter: ChangeFilter,
   { above, through, most, latestFirst = false }: WantedRows,
 ): Promise<{ state: FeedState; rows: PageChange[] }> {
-  // A host's changes are all read, so that a kind it never had is not searched for among millions.
+  // Reads all of a host's changes, because looking for a kind that it never had could scan millions.
   const [narrowed, by] =
     filter.host === null
       ? ["(cardinality($4::text[]) = 0 or kind = any ($4))", filter.kinds]
@@ -211,18 +217,18 @@ function changeOf({ number, last: _, removedThrough: __, jumps: ___, ...row }: F
 }
 
 interface FeedState {
-  /** Number of the latest change; 0 before the first. */
+  /** Number of the latest change; 0 if there was none yet. */
   readonly last: number;
-  /** Changes up to this number were removed. */
+  /** Highest number of the removed changes. */
   readonly removedThrough: number;
   /**
-   * Restores of the database (coordinator/journal): numbers after `from` belong to lost changes, and numbering
-   * continues after `to`. In order; `at` is ISO 8601.
+   * Restores of the database (coordinator/run/journal), in order. Numbers after `from` belong to lost changes, and
+   * numbering continues after `to`. `at` is in ISO 8601.
    */
   readonly jumps: readonly { readonly from: number; readonly to: number; readonly at: string }[];
 }
 
-/** Why a cursor cannot be read from. */
+/** Why reading cannot continue from a cursor. */
 export type CursorFault = Exclude<ChangesRead, { readonly type: "read" }>;
 
 type FeedRead = Extract<ChangesRead, { readonly type: "read" }>;
@@ -246,13 +252,13 @@ export type ChangesRead =
       readonly type: "read";
       /** In number order. */
       readonly changes: readonly PageChange[];
-      /** The next cursor; no matching change is between the last one and this. */
+      /** The next cursor: there is no matching change between the last one listed and this number. */
       readonly next: number;
       readonly more: boolean;
     }
   /** Some changes after the cursor were removed. */
   | { readonly type: "too-old"; readonly removedThrough: number }
-  /** The database was restored: changes the cursor had read are partly lost, and `goOnFrom` is the last that is not. */
+  /** The database was restored and has lost some changes that the reader had. `goOnFrom` is the last one that both know. */
   | { readonly type: "lost"; readonly goOnFrom: number; readonly wentBackAt: Date }
-  /** No change has that number yet. */
+  /** No change has this number yet. */
   | { readonly type: "unknown"; readonly last: number };

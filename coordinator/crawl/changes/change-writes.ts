@@ -1,4 +1,4 @@
-/** Table page_change_inbox: a batch's changes, written in the transaction that stores its results. */
+/** Writes a batch's changes to table page_change_inbox, in the transaction that stores its results. */
 import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlAddress } from "#core/url-key";
@@ -15,7 +15,7 @@ interface Known {
   readonly wasRead: boolean;
 }
 
-/** Call before the batch's pages and fetches are written, and the result once its links are known. */
+/** Call it before the batch's pages and fetches are written. Call the returned function once their links are known. */
 export async function watchChanges(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
@@ -62,7 +62,7 @@ function countByPage(links: readonly ChangedLink[]): Map<string, number> {
   return counts;
 }
 
-/** By `nameOf`. A URL without a visit had no page. One absent for longer than fetches are kept (retention.fetchDays) counts as new. */
+/** Keyed by `nameOf`. A URL without a visit had no page. A page absent for longer than retention.fetchDays counts as new. */
 async function knownPages(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -96,7 +96,7 @@ function visitOf(
   const isSilent = counted.stated?.maySearch === false;
   return {
     ...known,
-    // Nothing of its text may be shown, including its former title.
+    // Hides all of the page's text, including its former title.
     before: known.before && isSilent ? { ...known.before, title: "" } : known.before,
     url: key.url,
     seenAt: fetchedAtOf(result, now),
@@ -128,7 +128,7 @@ function statedRowsOf(counted: CountedResult, now: Date) {
   return rowsFor(key, statedChange({ ...visit, stated: statedOf(counted) }));
 }
 
-/** True when this visit, not an earlier one, gave up the URL. */
+/** Returns true when this visit, rather than an earlier one, gave up the URL. */
 function gaveUp({ again, next, result, before: { failures } }: CountedResult): boolean {
   if (asksPayment(result.outcome)) return false;
   return next.isGone && (failures === 0 || !again(failures - 1).isGone);
@@ -151,10 +151,10 @@ function rowsFor(
 type TextRow = UrlAddress &
   Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
 
-/** Longer lexemes are not compared; stored ones are compressed. */
+/** Maximum length of lexemes to compare. Stored ones are compressed. */
 const mostLexemeBytes = 64 * 1024;
 
-/** Differences in stored form by `nameOf`; none for pages that are or were not to be searched. */
+/** Returns the differences as stored, keyed by `nameOf`. Pages that are or were not to be searched have none. */
 async function differencesOf(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -215,7 +215,7 @@ async function forgetDifferences(client: PoolClient, results: readonly CountedRe
   });
 }
 
-/** Columns of a change, shared by inbox and feed. */
+/** Columns of a change, used by both inbox and feed. */
 const given = rowsGiven(
   `host_hash bigint, url_hash bigint, url text, kind text, seen_at timestamptz, status smallint, reason text, language text,
    digest_before text, digest_after text, simhash_distance smallint, title_before text, title_after text,
@@ -225,15 +225,15 @@ const given = rowsGiven(
 
 const insertSql = `insert into page_change_inbox (${given.names.join(", ")}) select * from ${given.sql()}`;
 
-// Tables page_change_inbox → page_change: one appender at a time numbers changes and removes the oldest. Both lock the
-// row of change_feed until they commit.
+// From table page_change_inbox to page_change: one process at a time numbers changes, or removes the oldest. Each
+// locks the row of change_feed until it commits.
 
-/** Changes per transaction: some milliseconds, unnoticed by readers. */
+/** Changes numbered per transaction, which takes a few milliseconds and does not disturb readers. */
 const numberedAtOnce = 2000;
 
 const removedAtOnce = 5000;
 
-/** Numbers committed changes in the order written; returns how many. */
+/** Numbers committed changes in the order in which they were written. Returns how many. */
 export async function numberChanges(pool: Pool, now: Date, most: number = numberedAtOnce): Promise<number> {
   const { rows } = await pool.query<{ waits: boolean }>(
     "select exists (select from page_change_inbox) as waits",
@@ -260,7 +260,7 @@ export async function numberChanges(pool: Pool, now: Date, most: number = number
   });
 }
 
-/** Removes a batch of changes noted before then; returns how many. */
+/** Removes a batch of changes noted before `before`. Returns how many. */
 export async function removeOldChanges(
   pool: Pool,
   before: Date,
@@ -268,7 +268,7 @@ export async function removeOldChanges(
 ): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const { removedThrough } = await lockFeed(client);
-    // Stops at the first that stays, so that a clock that was set back leaves no gap.
+    // Stops at the first change to keep, so that numbers have no gap even if the clock was set back.
     const { rows } = await client.query<{ through: string | null }>(
       `select max(change_number) filter (where oldest_kept is null or change_number < oldest_kept) as through
        from (
@@ -290,7 +290,7 @@ export async function removeOldChanges(
   });
 }
 
-/** A waiter sees what the former holder committed. */
+/** When the lock is granted, the caller sees what its previous holder committed. */
 async function lockFeed(client: PoolClient): Promise<{ last: string; removedThrough: string }> {
   const { rows } = await client.query<{ last: string; removedThrough: string }>(
     `select last_number as last, removed_through as "removedThrough" from change_feed for update`,

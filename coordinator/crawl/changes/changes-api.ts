@@ -5,14 +5,14 @@ import { answersSchema, statementSchema } from "../batch/stated-uses-api.ts";
 
 /**
  * first-seen     the index has the page for the first time
- * changed        its body is another one (by SHA-256; the simhash distance tells how much of the text is)
+ * changed        its body is different (by SHA-256; the simhash distance tells how much of the text)
  * links-changed  it links to other URLs than before
  * preferences-changed  its site states other uses of it than before (protocol/preferences)
- * came-back      it is read again, after it was gone or led elsewhere; or no longer asks not to be indexed
- * redirected     it leads elsewhere from now on, or did at the first visit
- * gone           it was in the index and is not any more: missing, refused, or no page; `reason` says which. So is one whose
- *                body is the same, and whose answer asks not to be indexed from now on (`noindex`), and one whose site has opted out
- *                for good: no visit found that, and it was seen when it was deleted
+ * came-back      it can be read again after it was gone or redirected, or no longer asks not to be indexed
+ * redirected     it redirects from now on, or did so at the first visit
+ * gone           it was in the index and no longer is: missing, refused, or no page; `reason` says which. Also if it
+ *                has the same body but asks not to be indexed (`noindex`), or if its site has opted out for good
+ *                (found at the deletion, not by a visit)
  * given-up       it was missing so often in a row that it is hardly requested any more
  */
 export const changeKinds = [

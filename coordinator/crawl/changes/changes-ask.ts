@@ -1,4 +1,4 @@
-/** /changes: what changed on the pages that are crawled: the latest with filters, or since a cursor. */
+/** The /changes page: what changed on crawled pages, either the latest changes with filters, or all since a cursor. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
@@ -106,7 +106,7 @@ function changesDocument(
   { input: asked }: Seen<z.infer<typeof input>>,
 ): Document {
   const isFeed = asked.since !== undefined;
-  // Only a filter by kind, prefix or domain set may match something before the scanned part.
+  // Only with a filter by kind, prefix or domain set may earlier changes match when none was found here.
   const isNothing = found.length === 0 && !asked.kind && !asked.prefix && !asked.dset;
   const none =
     isFeed && more
@@ -126,7 +126,7 @@ On the coordinator's machine: <code>nearcrawl changes</code>.</p>`;
       table({
         ...{ label: "Changes", kind: "feed", rows: [...found].reverse(), columns: shownColumns, empty: none },
       }),
-      // Nothing follows the latest changes.
+      // There is nothing after the latest changes.
       isFeed
         ? onward({ name: "since", next: more ? next : null, words: "Later", first: "Latest" })
         : onward({ name: "since", next: isNothing ? null : "earliest", words: "Earliest change kept" }),
@@ -156,7 +156,7 @@ titleAfter wordsBefore wordsAfter linksBefore linksAfter linksAdded linksRemoved
     /\s/,
   ) as (keyof PageChange)[];
 
-/** Every detail of each change, in number order. */
+/** A row per change, in number order, with all details. */
 export const changesCsv = (rows: readonly PageChange[]) => ({
   rows,
   columns: csvNames.map((name) =>
@@ -169,9 +169,9 @@ function csvValue(value: PageChange[keyof PageChange]) {
   return "places" in value ? differenceText(value) : answersText(value.answers);
 }
 
-// Displays what changed in a page's text: each place with the words removed, added and around it.
+// Displays what changed in a page's text: for each place, the words removed, the words added, and those around them.
 
-/** Collapsed, for table rows. */
+/** The difference in collapsed form, for table rows. */
 function foldedDifference(difference: TextDifference | null): Html {
   if (difference === null) return nothing;
   const count = difference.places.length + difference.more;
@@ -184,7 +184,7 @@ export function differenceList({ places, more }: TextDifference): Html {
   }`;
 }
 
-/** The part is named at its first place. */
+/** Names the part of the page only at its first place. */
 function placeItem({ part, before, removed, added, after }: TextPlace, last: TextPlace | undefined): Html {
   return html`<li>${part === last?.part ? nothing : html`<span class="small">${partWords[part]}</span>`}<bdi>${before}</bdi>${
     removed === "" ? nothing : html` <del><bdi>${removed}</bdi></del>`
@@ -193,21 +193,21 @@ function placeItem({ part, before, removed, added, after }: TextPlace, last: Tex
 
 // Parses a request for the change feed from an address or a command, and reads the answer.
 
-/** Texts as typed; omitted ones do not filter. */
+/** The parameters as typed. An omitted one does not filter. */
 interface ChangesAsked {
   readonly host?: string | undefined;
-  /** A domain set: `.gr`, `example.org lang:el`. */
+  /** A domain set, such as `.gr` or `example.org lang:el`. */
   readonly dset?: string | undefined;
-  /** Beginning of URLs, with scheme and host. */
+  /** Prefix of URLs, with scheme and host. */
   readonly prefix?: string | undefined;
-  /** Separated by commas. */
+  /** Kinds, separated by commas. */
   readonly kind?: string | undefined;
   readonly limit: number;
 }
 
 type Since = number | "latest" | "earliest" | "now";
 
-/** Throws a UsageError that names what is wrong. */
+/** Throws a UsageError that names the invalid parameter. */
 export function readChangeQuery({
   host: ofHost = "",
   dset = "",
@@ -232,7 +232,7 @@ export function readChangeQuery({
   };
 }
 
-/** Without a text, the latest changes. Throws a UsageError. */
+/** An empty text selects the latest changes. Throws a UsageError when the text is invalid. */
 export function readSince(text = ""): Since {
   const since = text.trim();
   if (since === "") return "latest";
@@ -249,14 +249,14 @@ async function readChanges(feed: ChangeFeed, since: Since, query: ChangeQuery): 
   return await feed.after(await startOf(since, feed), query);
 }
 
-/** The first cursor. */
+/** Returns the cursor to start from. */
 async function startOf(since: Since, feed: ChangeFeed): Promise<number> {
   if (typeof since === "number") return since;
   const { last, removedThrough } = await feed.state();
   return since === "earliest" ? removedThrough : last;
 }
 
-/** Where to continue after an unreadable cursor. */
+/** Returns the cursor to continue from when the given one cannot be read from. */
 export function goOnFrom(fault: CursorFault): number {
   switch (fault.type) {
     case "too-old":
@@ -268,7 +268,7 @@ export function goOnFrom(fault: CursorFault): number {
   }
 }
 
-/** Explains why a cursor is unreadable. */
+/** Explains why a cursor cannot be read from. */
 function cursorWords(since: number, fault: CursorFault): string {
   switch (fault.type) {
     case "too-old":

@@ -1,4 +1,4 @@
-/** Changes of a URL in the feed, and a reader's filter. */
+/** The changes of URLs in the feed, and a reader's filter. */
 
 import { howMany } from "#core/format";
 import type { StatedPreference, UseAnswers } from "#protocol/preferences";
@@ -9,34 +9,34 @@ import type { changeKinds, pageChange } from "./changes-api.ts";
 
 export type ChangeKind = (typeof changeKinds)[number];
 
-/** What the site states about a page's uses; null for nothing. */
+/** What the site states about a page's uses. Where it states nothing, the field is null. */
 interface StatedThen {
   readonly answers: UseAnswers;
   readonly statements: readonly StatedPreference[];
 }
 
-/** Numbers rise by one in the order in which changes became readable. */
+/** Numbers rise by one, in the order in which changes became readable. */
 export interface PageChange extends Omit<ReadOf<typeof pageChange>, "words" | "stated" | "statedBefore"> {
   readonly stated: StatedThen | null;
   readonly statedBefore: StatedThen | null;
 }
 
-/** What one visit found; null where there is nothing. */
+/** A change as one visit found it. What does not apply is null. */
 interface VisitChange
   extends Omit<PageChange, "number" | "host" | "notedAt" | "stated" | "statedBefore" | "difference"> {
-  /** The number of its site's statements (table preference_set); `before` is set when these changed. */
+  /** Number of the site's list of statements (table preference_set). `before` is set when the list changed. */
   readonly preferenceSet: number | null;
   readonly preferenceSetBefore: number | null;
 }
 
 export interface ChangeFilter {
-  /** Empty for all. */
+  /** Kinds to include; empty for all. */
   readonly kinds: readonly ChangeKind[];
-  /** Null for every host. */
+  /** The only host to include, or null for all. */
   readonly host: string | null;
-  /** Prefix of canonical URLs. */
+  /** Prefix of the canonical URLs to include. */
   readonly prefix: string | null;
-  /** Null for any domain and language. */
+  /** Selects pages by domain and language; null for all. */
   readonly domains: ((page: { readonly host: string; readonly language: string | null }) => boolean) | null;
 }
 
@@ -56,7 +56,7 @@ export interface SeenPage {
   readonly title: string;
   readonly words: number;
   readonly language: string | null;
-  /** It asks not to be indexed. */
+  /** The page asks not to be indexed. */
   readonly noindex: boolean;
 }
 
@@ -64,31 +64,31 @@ export interface Visit {
   readonly url: string;
   readonly seenAt: Date;
   readonly status: number | null;
-  /** Why there is no page; null when there is one. */
+  /** Why there is no page; null if there is one. */
   readonly reason: string | null;
-  /** The indexed page before and after; null for none. */
+  /** The indexed page before and after the visit; null if there was none. */
   readonly before: SeenPage | null;
   readonly after: SeenPage | null;
-  /** Whether a page was ever read there, even if it is no longer indexed. */
+  /** Whether a page was ever read at this URL, even if it is no longer indexed. */
   readonly wasRead: boolean;
   readonly isFirst: boolean;
-  /** The redirect's target, or null. */
+  /** Target of the redirect, or null. */
   readonly location: string | null;
-  /** True when the URL was given up with this visit. */
+  /** Whether this visit gave up the URL. */
   readonly gaveUp: boolean;
-  /** Like `preferenceSet`. */
+  /** The site's lists of statements, numbered as in `preferenceSet`. */
   readonly stated: {
     readonly set: number | null;
     readonly before: number | null;
-    /** Unchanged, or there was no page. */
+    /** The list is unchanged, or there was no page before. */
     readonly isSame: boolean;
-    /** The page is or was not to be searched. */
+    /** The page is, or was, not to be searched. */
     readonly isSilent: boolean;
   };
   readonly links: { readonly after: number; readonly added: number; readonly removed: number };
 }
 
-/** Up to two changes: a page may change together with its links, or be gone and given up at once. */
+/** Returns up to two changes: a page may change together with its links, or be gone and given up at once. */
 export function changesOfVisit(visit: Visit): readonly VisitChange[] {
   const { before, after } = visit;
   if (after !== null && before === null) return [arrival(visit, after)];
@@ -97,7 +97,7 @@ export function changesOfVisit(visit: Visit): readonly VisitChange[] {
   return [...departure(visit), ...givingUp(visit)];
 }
 
-/** An unchanged page can only differ in what is stated about it. */
+/** On an unchanged page only the statements about it can differ. */
 export function statedChange(
   visit: Pick<Visit, "url" | "seenAt" | "status" | "reason" | "stated">,
 ): readonly VisitChange[] {
@@ -116,13 +116,13 @@ function contentChange(visit: Visit): readonly VisitChange[] {
   if (before === null || after === null) return [];
   if (before.digest === after.digest) return indexingChange(visit, before, after);
   const content = { ...contentBefore(before), ...contentAfter(after) };
-  // The text of a page that is or was not to be searched is unknown.
+  // The text of a page that is, or was, not to be searched is not stored.
   const distance = visit.stated.isSilent ? null : simhashDistance(before.simhash, after.simhash);
   const counts = { linksBefore: linksBefore(links), linksAfter: links.after };
   return [{ ...toldOf(visit), kind: "changed", ...content, simhashDistance: distance, ...counts }];
 }
 
-/** With an equal body the headers may differ; stated uses are reported separately. */
+/** Even if the body is equal, the headers may differ. Changed statements are reported separately. */
 function indexingChange(visit: Visit, before: SeenPage, after: SeenPage): readonly VisitChange[] {
   if (before.noindex === after.noindex || !visit.stated.isSame) return [];
   if (!after.noindex) return [{ ...arrival(visit, after), kind: "came-back" }];
@@ -196,7 +196,7 @@ export const kindWords: Readonly<Record<ChangeKind, string>> = {
 
 type Told = Omit<PageChange, "number" | "host" | "notedAt" | "difference">;
 
-/** One line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
+/** Describes the change in one line: `43 of 64 bits of the text, 120 → 98 words; title “Old” → “New”`. */
 export function changeWords(change: Told): string {
   switch (change.kind) {
     case "first-seen":
@@ -226,7 +226,7 @@ export const toldChange = (change: PageChange): PageChange & { readonly words: s
   words: changeWords(change),
 });
 
-/** Includes statements without a recognised meaning. */
+/** Lists all statements, including those without a recognised meaning. */
 function statedWords(stated: StatedThen | null): string {
   if (stated === null) return "nothing stated";
   const words = answersText(stated.answers);

@@ -1,4 +1,4 @@
-/** Periodic work of the change feed: numbers changes and removes the oldest. */
+/** Periodic work of the change feed: it numbers new changes and removes the oldest. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
@@ -12,16 +12,16 @@ interface ChangeDutyPorts {
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly keepDays: () => number;
   readonly now: () => Date;
-  /** Monotonic clock. */
+  /** Reads a monotonic clock. */
   readonly nowMs: () => number;
 }
 
-/** Maximum delay between storing a result and its readable change. */
+/** Maximum delay until the change that a stored result caused can be read. */
 const numberMs = 500;
 
 const removeMs = 60_000;
 
-/** Working time per turn. */
+/** Maximum working time per run. */
 const turnMs = 2000;
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 /**
- * The changed places of a page's text with some words around them, for people. Computed when a result replaces a page,
- * from the index: description, headings, the beginning as written, and the remaining terms in order. Limited in time
- * and size (decision 0042).
+ * Shows people where a page's text changed, with some words around each place. Computed when a result replaces a
+ * page, from what the index stores: description, headings, excerpt and the remaining terms in order. Time and size
+ * are limited (decision 0042).
  */
 import { diffArrays } from "diff";
 import type { ReadOf } from "../../web/api-operation.ts";
@@ -11,44 +11,44 @@ type TextPart = (typeof textParts)[number];
 
 export type TextDifference = ReadOf<typeof differenceSchema>;
 
-/** A changed place with its present surroundings. */
+/** A changed place and the words that are around it now. */
 export type TextPlace = TextDifference["places"][number];
 
 export interface IndexedText {
   readonly description: string;
   readonly headings: readonly string[];
-  /** The first words; empty when the site forbids excerpts. */
+  /** The first words of the text; empty if the site forbids excerpts. */
   readonly excerpt: string;
-  /** As `tsvector` writes it; null when too long to compare. */
+  /** The lexemes as a `tsvector` in text form; null if too long to compare. */
   readonly lexemes: string | null;
   readonly textSearchConfig: string;
 }
 
 const mostPlaces = 12;
 
-/** Over all places. */
+/** Maximum characters in all places together. */
 const mostCharacters = 2400;
 
-/** Insertions and removals per part, because comparing takes quadratic time. */
+/** Maximum insertions and removals per part, because comparing takes quadratic time. */
 const mostEdits = 60;
 
 const wordsAround = 6;
 const aroundCharacters = 80;
 const changedCharacters = 200;
 
-/** Changes separated by no more words than this form one place. */
+/** Changes with at most this many words between them form one place. */
 const joinedOver = 2;
 
-/** The protocol's longest excerpt, whose last word is cut. */
+/** Maximum length of an excerpt in the protocol; its last word is cut off there. */
 const fullExcerpt = 600;
 
-/** A shorter one is all of the text, or all that may be shown. */
+/** A shorter excerpt is the whole text, or all that may be shown, so no terms follow it. */
 const leastFurther = 540;
 
 const mostTerms = 5000;
 const mostLexemeCharacters = 200_000;
 
-/** Null when what may be shown is equal or empty. */
+/** Returns null if what may be shown is equal or empty. */
 export function textDifference(before: IndexedText, after: IndexedText): TextDifference | null {
   if (before.excerpt === "" || after.excerpt === "") return null;
   const found = [
@@ -71,13 +71,13 @@ function bounded(found: readonly TextPlace[]): TextDifference {
   return { places, more: found.length - places.length };
 }
 
-// Words are separated by blanks; in scripts without blanks each character is one. A word includes the blank before it,
-// so that joined words give the text.
+// Splits texts into words at blanks. In scripts without blanks each character is a word. A word includes the blank
+// before it, so that joining the words gives the text again.
 
 const unspaced = "\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}";
 const wordForm = new RegExp(` ?(?:[${unspaced}]\\p{M}*|[^\\s${unspaced}]+)`, "gu");
 
-/** Roughly the blocks of those scripts; texts without them are split faster. */
+/** The approximate Unicode blocks of scripts without blanks. Texts without such characters are split faster. */
 const mayBeUnspaced = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\ud840-\ud8ff]/;
 
 function wordsOf(text: string): readonly string[] {
@@ -95,8 +95,7 @@ function beginningPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
   const [old, now] = [excerptWords(before), excerptWords(after)];
   const isCut = before.excerpt.length >= fullExcerpt || after.excerpt.length >= fullExcerpt;
   return placesIn("beginning", old, now, ({ removed, added }) => {
-    // Insertions push the end out of the excerpt and removals pull more text in, so differences at the end are
-    // ignored.
+    // Ignores differences at the end of a cut excerpt: insertions push words out of it, and removals pull more in.
     const isEnd = added.from > 0 && removed.to === old.length && added.to === now.length;
     return !(isCut && isEnd && (isEmpty(removed) || isEmpty(added)));
   });
@@ -107,7 +106,7 @@ function excerptWords({ excerpt }: IndexedText): readonly string[] {
   return excerpt.length >= fullExcerpt ? words.slice(0, -1) : words;
 }
 
-/** Compares terms of the running text, since nothing else is stored of it. */
+/** Compares the terms of the running text after the excerpt, because nothing else of it is stored. */
 function furtherPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
   if (before.textSearchConfig !== after.textSearchConfig) return [];
   if (before.excerpt.length < leastFurther || after.excerpt.length < leastFurther) return [];
@@ -120,11 +119,11 @@ function furtherPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
 
 interface Terms {
   readonly terms: readonly string[];
-  /** Number of the first terms that are in the excerpt. */
+  /** How many of the first terms are in the excerpt. */
   readonly beginning: number;
 }
 
-/** Terms of the running text, which have no weight, unlike headings, title and description. */
+/** Returns the terms of the running text. They have no weight, unlike those of headings, title and description. */
 function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   if (lexemes === null || lexemes.length > mostLexemeCharacters) return null;
   const running: string[] = [];
@@ -137,7 +136,7 @@ function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
   return inOrder(running, isOther, wordsOf(excerpt).length);
 }
 
-/** Parses a Postgres tsvector: each lexeme at each position; weights are A, B or C. */
+/** Parses a Postgres tsvector. Calls back for each lexeme at each position; weights are A, B or C. */
 export function readLexemes(
   lexemes: string,
   tell: (lexeme: string, place: number, hasWeight: boolean) => void,
@@ -151,7 +150,7 @@ export function readLexemes(
   }
 }
 
-/** Quotes and backslashes in a lexeme are doubled. */
+/** Finds the closing quote. Quotes and backslashes in a lexeme are doubled. */
 function quoteEnd(lexemes: string, from: number): number {
   for (let at = from; ; at += 2) {
     at = lexemes.indexOf("'", at);
@@ -159,7 +158,10 @@ function quoteEnd(lexemes: string, from: number): number {
   }
 }
 
-/** Parses `1,7A,20` and returns its end; by characters, because a changed page has hundreds. */
+/**
+ * Parses `1,7A,20` and returns where it ends. Reads single characters for speed, because a changed page has hundreds
+ * of positions.
+ */
 function readPositions(
   lexemes: string,
   from: number,
@@ -184,7 +186,7 @@ const [quote, comma, digitZero, letterA] = [0x27, 0x2c, 0x30, 0x41];
 
 const unquoted = (text: string) => (/['\\]/.test(text) ? text.replace(/''|\\\\/g, (pair) => pair[0]!) : text);
 
-/** Words that are no terms have positions too. */
+/** Returns the terms by position. Words that are not indexed take up positions, too. */
 function inOrder(running: readonly string[], isOther: readonly boolean[], excerptWords: number): Terms {
   const terms: string[] = [];
   let beginning = 0;
@@ -229,7 +231,7 @@ function placesIn(
     }));
 }
 
-/** Trims equal ends before comparing. Too many edits become one hunk. */
+/** Trims what is equal at both ends before comparing. If there are too many edits, returns a single hunk. */
 function hunksOf(old: readonly string[], now: readonly string[]): Hunk[] {
   const most = Math.min(old.length, now.length);
   let start = 0;
@@ -288,7 +290,7 @@ export const partWords: Readonly<Record<TextPart, string>> = {
   "further-down": "Further down, by index terms",
 };
 
-/** One line, as wdiff writes it: `… costs [-20-] {+25+} euro …`. */
+/** Formats the difference as one line in wdiff's notation: `… costs [-20-] {+25+} euro …`. */
 export function differenceText({ places, more }: TextDifference): string {
   const texts = places.map(({ before, removed, added, after }) =>
     [before, removed && `[-${removed}-]`, added && `{+${added}+}`, after]
@@ -298,7 +300,7 @@ export function differenceText({ places, more }: TextDifference): string {
   return [...texts, ...(more === 0 ? [] : [`and ${more} more`])].join(" … ");
 }
 
-/** Compact, because it is stored with each change. */
+/** Formats the difference compactly, because it is stored with each change. */
 export function keptDifference({ places, more }: TextDifference): string {
   const rows = places.map(({ part, before, removed, added, after }) => [
     textParts.indexOf(part),

@@ -25,15 +25,15 @@ export function createChannelStore(pool: Pool) {
         : await channelsWhere(pool, "host_hash = $1", [hostHashOf(host)])
       ).map(withoutHash),
 
-    /** Returns the channel, or why it conflicts with existing ones. */
+    /** Returns the new channel, or why it conflicts with existing ones. */
     add: async (rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> =>
       await add(pool, rules, now),
 
-    /** Null when none has this number. What it excluded becomes due again. */
+    /** Returns null if no channel has this number. The URLs that it excluded become due again. */
     remove: async (channelId: number, now: Date): Promise<Channel | null> =>
       await remove(pool, channelId, now),
 
-    /** Applies new channels to a batch of the frontier's URLs; returns how many changed. */
+    /** Applies new channels to a batch of URLs in the frontier. Returns how many URLs changed. */
     settle: async (now: Date): Promise<number> => await settleChannels(pool, now),
   };
 }
@@ -67,7 +67,7 @@ async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel 
   });
 }
 
-/** A host's channels are all read with each of its leases and results, and all channels for the list. */
+/** Maximum channels per host, all of which are read with each lease and result of the host. */
 const mostOfHost = 200;
 
 const mostChannels = 50_000;
@@ -79,7 +79,7 @@ async function boundFaults(client: PoolClient, { host }: ChannelRules, ofHost: n
   return channels < mostChannels ? [] : [`there are ${channels} channels, the maximum: remove one first`];
 }
 
-/** Seeds come from people, so no budget applies and new hosts are admitted. */
+/** People give the seeds, so no budget applies and new hosts are admitted. */
 async function admitSeeds(client: PoolClient, { seeds }: ChannelRules, now: Date): Promise<void> {
   const urls = seeds.flatMap((seed) => {
     const key = urlKeyOf(seed);
@@ -112,15 +112,15 @@ function withoutHash({ hostHash: _, ...channel }: KeptChannel): Channel {
   return channel;
 }
 
-// URLs that the frontier had before their channel: what it leaves out is refused, so that nobody gets it. What is under
-// a lease meanwhile waits for the next turn. When a channel goes, what it had left out is due again.
+// Applies a channel to URLs that were in the frontier before it. URLs that it excludes are refused, so that nobody
+// fetches them; leased ones wait for the next run. When the channel is removed, they become due again.
 
 const urlsAtOnce = 5000;
 
 /** How often a channel's pages are counted and its URLs checked again. */
 const againMs = 3_600_000;
 
-/** One turn for channels that are new or due; returns how many URLs were excluded. */
+/** Settles each channel that is new or due. Returns how many URLs were excluded. */
 async function settleChannels(pool: Pool, now: Date): Promise<number> {
   let total = 0;
   for (const channel of await channelsWhere(pool, "not settled or counted_at < $1", [
@@ -186,7 +186,7 @@ async function refuse(
      where u.host_hash = $1 and u.url_hash = given.url_hash`,
     [hostHash, channelId, urls.map((one) => one.url_hash), urls.map(({ why }) => why)],
   );
-  // A held URL is not counted as admitted by the host's budget; a refused one is.
+  // Held URLs do not count in the host's URL budget, but refused ones do.
   await client.query(
     "update frontier_host set held_urls = greatest(0, held_urls - $2), url_count = url_count + $2 where host_hash = $1",
     [hostHash, urls.filter(({ state }) => state === "held").length],
@@ -194,7 +194,7 @@ async function refuse(
   await settleHosts(client, [hostHash]);
 }
 
-/** Makes the channel's excluded URLs due; the host is not locked yet. */
+/** Makes the URLs that the channel excluded due. The host must not be locked yet. */
 async function letIn(client: PoolClient, { hostHash, channelId }: KeptChannel, now: Date): Promise<void> {
   await lockHosts(client, [hostHash as HostHash]);
   await client.query(

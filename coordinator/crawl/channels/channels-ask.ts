@@ -1,4 +1,7 @@
-/** Channels, /channels and /coverage: what is crawled of parts of hosts, and how far it has come; operators add and remove. */
+/**
+ * The pages /channels and /coverage: the rules for parts of hosts and the progress of crawling them. Operators add
+ * and remove channels.
+ */
 import { z } from "zod";
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
@@ -18,7 +21,7 @@ import type { CoverageList, CoverageQuery } from "./coverage-reads.ts";
 
 export interface ChannelPorts {
   readonly store: ChannelStore;
-  /** Null when there is no such channel, submission or host. `maxDepth` comes from the scope in force. */
+  /** Returns null if there is no such channel, submission or host. `maxDepth` comes from the scope in force. */
   readonly coverage: (query: Omit<CoverageQuery, "maxDepth">) => Promise<CoverageList | null>;
 }
 
@@ -51,7 +54,7 @@ function told(one: Channel): ToldChannel {
   return { ...one, include: textsOf(one.include), exclude: textsOf(one.exclude) };
 }
 
-/** `a.example/docs/, /news/`. */
+/** For example `a.example/docs/, /news/`. */
 const placeWords = ({ host, directories }: Pick<Channel, "host" | "directories">) =>
   `${host}${directories.join(", ")}`;
 
@@ -306,7 +309,7 @@ function seedCounts({ seeds }: Coverage): string {
   return `${countText(seeds.length)}${failed.length === 0 ? "" : `, ${countText(failed.length)} not fetched`}`;
 }
 
-/** One line per seed, so that a second stage can begin with cut ones, and one for a place without seeds. */
+/** Writes a line per seed, so that a second stage can begin with the seeds that were cut, or one line if there is no seed. */
 const seedLines = (of: Coverage) =>
   (of.seeds.length === 0 ? [null] : of.seeds).map((seed) => ({
     ...{ ...of, channel: of.channelId, place: placeWords(of), seed: seed?.url, more: String(of.more) },

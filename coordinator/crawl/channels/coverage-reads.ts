@@ -1,4 +1,4 @@
-/** What the frontier has of channels and of seeds' hosts: fetched, waiting, held back, too deep. */
+/** Counts the URLs of channels and of seeds' hosts: fetched, waiting, held back, too deep. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { hostHashOf, type UrlKey } from "#core/url-key";
@@ -6,14 +6,14 @@ import { type ChannelRules, channelHolds } from "../frontier/channel.ts";
 import { channelsWhere, pathSql } from "../frontier/channel-reads.ts";
 import { type Coverage, coverageOf } from "./coverage.ts";
 
-/** `submission` selects the hosts of its seeds. When all are null, selects every channel. */
+/** What to cover: one channel, one host, or the hosts of a submission's seeds. If all are null, every channel. */
 export interface CoverageQuery {
   readonly channel: number | null;
   readonly submission: number | null;
   readonly host: string | null;
-  /** Limit of channels and hosts. */
+  /** Maximum number of channels and hosts. */
   readonly most: number;
-  /** Applies where a channel sets none. */
+  /** Maximum depth where a channel sets none. */
   readonly maxDepth: number;
 }
 
@@ -22,7 +22,7 @@ export interface CoverageList {
   readonly more: boolean;
 }
 
-/** Null when there is no such channel, submission or host. */
+/** Returns null if there is no such channel, submission or host. */
 export async function coverageList(pool: Pool, query: CoverageQuery): Promise<CoverageList | null> {
   const places = await placesOf(pool, query);
   const isNamed = (query.channel ?? query.submission ?? query.host) !== null;
@@ -30,7 +30,7 @@ export async function coverageList(pool: Pool, query: CoverageQuery): Promise<Co
   return await coverageOfPlaces(pool, places, query.most);
 }
 
-/** For seeds from elsewhere: canonical URLs, each with its channel or host. */
+/** Covers given canonical URLs, each with its channel or host. */
 export async function coverageOfSeeds(
   pool: Pool,
   seeds: readonly UrlKey[],
@@ -72,12 +72,12 @@ const placeOf = (
   ...{ channelId: channel.channelId, maxDepth: channel.maxDepth ?? scopeDepth },
 });
 
-/** The whole host under the scope, with URLs that people submitted. */
+/** The whole host, within the scope, with the URLs that people submitted as seeds. */
 const wholeHost = (host: string, seeds: readonly string[], maxDepth: number): Place => ({
   ...{ hostHash: hostHashOf(host), host, directories: ["/"], seeds, channelId: null, maxDepth },
 });
 
-/** Limit of listed seeds; the counts cover all URLs. */
+/** Maximum number of seeds listed. Counts include all URLs. */
 const mostSeeds = 1000;
 
 async function placesOfHost(pool: Pool, host: string, { maxDepth }: CoverageQuery): Promise<Place[]> {
@@ -110,7 +110,7 @@ async function seedsOf(pool: Pool, submission: number): Promise<Seed[]> {
   return rows;
 }
 
-/** Each seed counts for its channel, or else for its host. */
+/** Assigns each seed to its channel, or else to its host. */
 async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: number): Promise<Place[]> {
   const channels = await channelsWhere(pool, "host_hash = any($1::bigint[])", [
     [...new Set(seeds.map((seed) => seed.host_hash))],
@@ -131,7 +131,7 @@ async function placesOfSeeds(pool: Pool, seeds: readonly Seed[], maxDepth: numbe
 
 const mostUrls = 100_000;
 
-/** URLs beyond the depth that are counted. */
+/** Maximum number of URLs counted as too deep. */
 const mostTooDeep = 1000;
 
 type CoverageRow = Omit<
@@ -156,7 +156,7 @@ async function coverageOfPlace(pool: Pool, { hostHash, ...place }: Place): Promi
        join out_link o on o.host_hash = $1 and o.url_hash = i.url_hash
        cross join lateral unnest(o.urls[1:o.own_links]) with ordinality as link (url_hash, place)
        where i.depth >= $3 and i.visits > 0
-         -- Whether such a link is followed is the scope's to say, not the depth's.
+         -- Nofollow links are left out because of the scope, not because of the depth.
          and not link.place = any(coalesce(o.nofollows, '{}'))
          and not exists (select from frontier_url u where u.host_hash = $1 and u.url_hash = link.url_hash)
          and not exists (select from held_urls b where b.host_hash = $1 and link.url_hash = any(b.url_hashes))

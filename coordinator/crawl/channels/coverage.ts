@@ -38,14 +38,14 @@ export const coverage = z
   .meta({ id: "Coverage" });
 
 /**
- * in-progress  URLs of it wait for their first fetch
- * complete     everything that was found of it has been asked for
- * cut          the same, and more is known that was left out
+ * in-progress  some of its URLs wait for their first fetch
+ * complete     all URLs found of it have been requested
+ * cut          all its URLs have been requested, but further ones are known that were left out
  * blocked      nobody may or can crawl the host
  */
 type CoverageState = Coverage["state"];
 
-/** `budget`: its host has no room for more URLs. `depth`: links beyond the allowed depth. */
+/** `budget`: the host has no room for more URLs. `depth`: there are links beyond the maximum depth. */
 const coverageCuts = ["budget", "depth"] as const;
 
 export type Coverage = ReadOf<typeof coverage>;
@@ -56,7 +56,7 @@ type CoverageCounts = Omit<
 >;
 
 interface CoverageFacts extends Omit<Coverage, "state" | "cutBy" | "words"> {
-  /** Why the host cannot be crawled, or null. */
+  /** Why the host cannot be crawled; null if it can. */
   readonly blocked: string | null;
 }
 
@@ -68,7 +68,7 @@ export function coverageOf({ blocked, ...facts }: CoverageFacts): Coverage {
   return { ...facts, state, cutBy, words: wordsOf(facts, { state, cutBy, blocked }) };
 }
 
-/** `12 complete, 2 cut by budget, 1 in progress`. */
+/** For example `12 complete, 2 cut by budget, 1 in progress`. */
 export function coverageSum(all: readonly Coverage[]): string {
   const counts = new Map<string, number>();
   for (const { state, cutBy } of all) {

@@ -1,4 +1,4 @@
-/** The pages' part about channels, with its store, and what is done for them by the clock. */
+/** Adds the pages about channels, and their periodic work. */
 import type { Pool } from "pg";
 import type { Timekeeper } from "#core/scheduler";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";

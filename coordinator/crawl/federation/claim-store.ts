@@ -1,6 +1,6 @@
 /**
- * After a coordinator joins, leaves or changes its claims, walks the frontier and foreign URLs once, in pieces, and
- * sends what belongs to others. The position is stored, so that a restart continues.
+ * When a coordinator joins, leaves or changes its claims, walks through the frontier and the foreign URLs once, in
+ * pieces, and sends what belongs to others. The position is stored, so that the walk continues after a restart.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -24,12 +24,12 @@ const hostsAtOnce = 100;
 
 const urlsAtOnce = 2000;
 
-/** Before the first hash: hashes are signed 64-bit numbers. */
+/** One before the first hash, since hashes are signed 64-bit numbers. */
 const beforeFirst = "-9223372036854775808";
 
 interface Cursor {
   readonly settled_claims: string | null;
-  /** Something had to wait (a lease, an exchange), so the walk starts over after its end. */
+  /** Something had to wait for a lease or an exchange, so the walk starts over after its end. */
   readonly settling_waits: boolean;
   readonly host_cursor: string | null;
   readonly url_cursor_host: string | null;
@@ -38,7 +38,7 @@ interface Cursor {
 
 interface SettledPiece {
   readonly handedOver: number;
-  /** Foreign URLs with a new destination. */
+  /** Number of foreign URLs that got a new destination. */
   readonly moved: number;
   readonly more: boolean;
 }
@@ -55,12 +55,12 @@ export async function settleClaims(pool: Pool, settings: TakingSettings): Promis
     const relatives = (await readRelatives(client)) ?? alone;
     const isKnown =
       settled === relatives.text ||
-      // There were never relatives, or all left before any claims were settled.
+      // There never were related coordinators, or all left before any claims were settled.
       (settled === null && relatives === alone && !(await hasForeign(client)));
     const from = isKnown ? cursor : firstCursor;
     if (from.host_cursor === null && from.url_cursor_host === null)
       return { handedOver: 0, moved: 0, more: false };
-    // Waits for transactions that place URLs by older claims.
+    // Waits for transactions that still place URLs by older claims.
     if (isKnown) await holdRelatives(client);
     else await holdClaims(client);
     const hosts = await settleHosts(client, from.host_cursor, { relatives, now: settings.now });
@@ -97,8 +97,8 @@ interface Settling {
 }
 
 /**
- * Hands hosts of the frontier that belong to another coordinator over to it, with all their URLs and links. Fetched
- * pages stay in the index here, and a leased host stays until its lease ends.
+ * Hands over the hosts of the frontier that belong to another coordinator, with all their URLs and links. Fetched
+ * pages stay in this index, and a leased host stays until its lease ends.
  */
 async function settleHosts(
   client: PoolClient,
@@ -141,7 +141,7 @@ interface UrlRow {
   readonly has_left: boolean;
 }
 
-/** Links sent to a former owner are its to count; it passes them on with the host. */
+/** Links that were sent to the former owner are counted there. It passes them on with the host. */
 async function settleUrls(
   client: PoolClient,
   after: Pick<Cursor, "url_cursor_host" | "url_cursor_url">,
@@ -178,7 +178,7 @@ async function replace(
   const misplaced = urls
     .map((url) => ({ ...url, owner: ownerOf(url.key.host, relatives) }))
     .filter(({ owner, peer_id }) => owner !== peer_id);
-  // URLs under way may already have been taken, so they stay until the other side answers, unless it has left.
+  // URLs on their way may have arrived already, so they stay until the other side answers, unless it has left.
   const others = misplaced.filter(({ has_left, peer_id }) => !has_left || !relatives.peers.has(peer_id));
   const own = others.filter(({ owner }) => owner === "here");
   const elsewhere = others.flatMap(({ owner, ...url }) => (owner === "here" ? [] : [{ ...url, owner }]));
@@ -204,7 +204,7 @@ async function replace(
   return { moved: others.length, waits: others.length < misplaced.length };
 }
 
-/** The new owner counts the pages' links. Visits are removed, so that a returning host starts over. */
+/** The pages' links are counted by the new owner. Visits are removed, so that a host that returns starts over. */
 async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now: Date): Promise<void> {
   const { rows } = await client.query<LinkedUrl & { readonly outside: number }>(
     `select to_host_hash as "hostHash", to_url_hash as "urlHash", -count(*)::int as links,
@@ -228,7 +228,7 @@ async function withdrawLinks(client: PoolClient, hosts: readonly HostHash[], now
   await countForeignLinks(client, rows, now);
 }
 
-/** The new owner counts links to the URLs; all counted here are passed on. */
+/** From now on the new owner counts links to the URLs, so all links counted here are passed on. */
 async function move(
   client: PoolClient,
   hosts: readonly { readonly host_hash: HostHash; readonly peerId: number }[],

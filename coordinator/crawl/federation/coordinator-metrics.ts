@@ -1,4 +1,4 @@
-/** Counts and gauges of the exchange between coordinators; related coordinators are few. */
+/** Metrics of the exchange between coordinators. There are few related coordinators, so each has its own series. */
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { TakenUrls } from "./exchange-store.ts";
 
@@ -45,7 +45,7 @@ export class CoordinatorMetrics {
     }
   }
 
-  /** Resets first, so that a removed coordinator leaves no series. */
+  /** Resets the gauge first, so that a removed coordinator leaves no series. */
   observe(waiting: readonly { readonly name: string; readonly urls: number }[], dropped: number): void {
     this.#waiting.reset();
     for (const { name, urls } of waiting) this.#waiting.set({ coordinator: name }, urls);

@@ -1,4 +1,4 @@
-/** /coordinators: the parent and children of this coordinator, what waits for each, inviting and removing children. */
+/** The /coordinators page: this coordinator's parent and children, what waits for each, and inviting and removing children. */
 import { z } from "zod";
 import type { Secrets } from "#core/access-types";
 import { howMany, instantWords, whenWords } from "#core/format";
@@ -27,7 +27,7 @@ const invitedCoordinator = record("InvitedCoordinator", {
 interface InviteChildPorts {
   readonly coordinators: Pick<CoordinatorStore, "invite">;
   readonly secrets: Secrets;
-  /** This coordinator's address; null before one has started. */
+  /** This coordinator's address; null if none has started yet. */
   readonly place: () => Promise<{ readonly webUrl: string; readonly certificatePin: string | null } | null>;
 }
 
@@ -62,7 +62,7 @@ const inviteCoordinator = post({
   },
   run: async ({ input: { name }, ports, actor, now }) =>
     await inviteChild(name, ports, { createdBy: actor.name, now }),
-  // The audit log keeps no key.
+  // The key is kept out of the audit log.
   change: ({ name }) => ({
     ...{ action: "coordinator-invited", target: name },
     words: `The coordinator ${name} may join below this one.`,
@@ -79,7 +79,7 @@ const inviteCoordinator = post({
   }),
 });
 
-/** Throws a Fault with the reason for a refusal. */
+/** Throws a Fault that says why the invitation was refused. */
 export async function inviteChild(
   name: string,
   { place: placeOf, secrets, coordinators }: InviteChildPorts,
@@ -206,7 +206,7 @@ function ownsWords({ owns }: RelatedCoordinator): string {
   return owns.length > 8 ? `${shown} and ${owns.length - 8} more` : shown;
 }
 
-/** This coordinator's position, in one or two sentences. */
+/** Describes this coordinator's position in one or two sentences. */
 function standingWords({ parent, children, above, settling }: Coordinators): string {
   const up =
     parent === null
@@ -218,7 +218,7 @@ function standingWords({ parent, children, above, settling }: Coordinators): str
   return `${up}${higher}${down}${moving}`;
 }
 
-/** The effect of an absent parent; null when it is present. */
+/** Says what it means that the parent is absent; null if it is present. */
 function parentAwayWords(parent: RelatedCoordinator | null): string | null {
   if (parent === null || parent.failure === null) return null;
   const since = parent.failingSince === null ? "" : ` since ${instantWords(parent.failingSince)}`;

@@ -1,6 +1,6 @@
 /**
- * URLs waiting for a related coordinator or under way to it. A batch is numbered once and repeated unchanged until
- * acknowledged; only then the next is sent. All functions run under the lock on the relative's row.
+ * Queues URLs for related coordinators. A batch is numbered once and sent unchanged until it is acknowledged; only
+ * then is the next one sent. All functions run under the lock on the related coordinator's row.
  */
 import type { Pool, PoolClient } from "pg";
 import { type ExchangedUrl, maxExchangedUrlBytes, maxExchangedUrls } from "#protocol/exchange";
@@ -10,7 +10,7 @@ import { lockPeer, waitingFor } from "./related-store.ts";
 
 const columns = "number::float8 as number, url, depth, redirects, lists, hops, sent_links as links";
 
-/** The batch under way or the next one, longest waiting first; empty when nothing waits. */
+/** Returns the batch on its way or else the next one, longest waiting first; empty if nothing waits. */
 export async function nextBatch(
   client: PoolClient,
   peerId: number,
@@ -72,8 +72,8 @@ async function numberNext(client: PoolClient, peerId: number, most: number): Pro
 }
 
 /**
- * The other side has committed everything up to `received`; returns the number of URLs. If it acknowledges unknown
- * numbers, this database was restored, so URLs under way are renumbered beyond them.
+ * Records that the other side has committed everything up to `received`, and returns how many URLs that was. If it
+ * acknowledges unknown numbers, this database was restored, so URLs on their way get numbers beyond them.
  */
 export async function acknowledge(
   client: PoolClient,
@@ -121,9 +121,9 @@ export async function waitsFor(client: PoolClient, peerId: number): Promise<bool
   return rowCount === 1;
 }
 
-// Limits table foreign_url: removes what waits too long for an absent coordinator and what was sent long ago.
+// Limits table foreign_url: removes what has waited too long for an absent coordinator, and what was sent long ago.
 
-/** Sent URLs are remembered to avoid repetition: the latest ones, for a limited time. */
+/** Maximum number of sent URLs to remember, latest first, so that they are not sent again. */
 const mostTold = 5_000_000;
 
 const toldDays = 90;
@@ -136,7 +136,7 @@ interface WaitingUrls {
   readonly urls: number;
 }
 
-/** Waiting URLs including those under way, for metrics and limits. */
+/** Counts waiting URLs, including those on their way, for metrics and limits. */
 export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
   const { rows } = await pool.query<WaitingUrls>(
     `select r.peer_id as "peerId", r.name, ${waitingFor("r")} as urls from related_coordinator r order by r.peer_id`,
@@ -145,8 +145,8 @@ export async function countWaiting(pool: Pool): Promise<WaitingUrls[]> {
 }
 
 /**
- * For relatives with more than `most` waiting URLs, drops those with the fewest links, oldest first, and counts them.
- * Naming a URL again restores it. Returns how many were dropped.
+ * Where more than `most` URLs wait for a coordinator, drops those with the fewest links, oldest first, and counts
+ * them. A dropped URL returns when it is found again. Returns how many were dropped.
  */
 export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<number> {
   let gone = 0;
@@ -165,7 +165,7 @@ export async function dropWaiting(pool: Pool, most: number, now: Date): Promise<
   return gone;
 }
 
-/** Locks in the order of an exchange: the relative, then the URLs. */
+/** Locks in the same order as an exchange: first the coordinator, then the URLs. */
 async function dropOf(pool: Pool, peerId: number, most: number): Promise<number> {
   return await inTransaction(pool, async (client) => {
     await lockPeer(client, peerId);
@@ -190,7 +190,7 @@ async function dropOf(pool: Pool, peerId: number, most: number): Promise<number>
   });
 }
 
-/** Forgetting is harmless: a URL found again is sent again and known to its owner. Works in pieces. */
+/** Forgetting is harmless: if a URL is found again, it is sent again, and its owner knows it. Works in pieces. */
 export async function forgetTold(pool: Pool, now: Date): Promise<void> {
   const isTold = "waits_since is null and number is null";
   const { rows } = await pool.query<{ sent_at: Date }>(

@@ -1,7 +1,7 @@
 /**
- * Runs an exchange in the database: one transaction for the parent's side, two for the child's. Each takes what the other
- * sends, drops what the other has confirmed, and numbers what waits for it. The relative's row is locked throughout, so
- * messages of one child take turns.
+ * Runs an exchange in the database, in one transaction on the parent's side and two on the child's. Each takes what
+ * the other side sends, drops what it has confirmed, and numbers what waits for it. The other coordinator's row is
+ * locked throughout, so messages of one child are handled one at a time.
  */
 import type { Pool, PoolClient } from "pg";
 import { nameOf, type UrlKey } from "#core/url-key";
@@ -31,25 +31,25 @@ import { addOutsideLinks } from "../results/host-writes.ts";
 import { acknowledge, nextBatch, waitsFor } from "./exchange-queue-store.ts";
 import { lockPeer, noteExchange, noteFailure, ownId, type PeerRow } from "./related-store.ts";
 
-/** A URL that another coordinator sent; its key is made here. */
+/** A URL that another coordinator sent. Its key is computed here. */
 export interface GivenUrl extends Omit<ExchangedUrl, "url"> {
   readonly key: UrlKey;
 }
 
 export interface GivenUrls {
   readonly urls: readonly GivenUrl[];
-  /** Highest number of the message, including URLs without a key. */
+  /** Highest number in the message, including those of URLs without a key. */
   readonly highest: number;
-  /** Dropped URLs without a key. */
+  /** How many URLs were dropped because they have no key. */
   readonly faulty: number;
 }
 
 export interface TakenUrls {
-  /** New in this frontier. */
+  /** How many URLs are new in this frontier. */
   readonly admitted: number;
-  /** Forwarded to others. */
+  /** How many URLs were passed on to other coordinators. */
   readonly passedOn: number;
-  /** Already taken; they count once. */
+  /** How many URLs had been taken before. They count once. */
   readonly repeated: number;
 }
 
@@ -74,7 +74,7 @@ export function createExchangeStore(pool: Pool) {
   };
 }
 
-/** The parent's side. A refusal only records its reason. */
+/** The parent's side. If it refuses, it only records the reason. */
 async function answerMessage(
   pool: Pool,
   childId: number,
@@ -121,7 +121,7 @@ interface Judged {
   readonly chain: readonly string[];
 }
 
-/** Why it cannot be a child, for its operator; otherwise null. */
+/** Returns why it cannot be a child, in words for its operator; otherwise null. */
 async function faultOf(client: PoolClient, { child, message, chain }: Judged): Promise<string | null> {
   if (message.version !== exchangeVersion) {
     return `it uses version ${message.version} of the exchange, and this coordinator version ${exchangeVersion}: run the same software on both`;
@@ -146,7 +146,7 @@ async function nameOfId(client: PoolClient, coordinatorId: string): Promise<stri
   return rows[0]?.name ?? null;
 }
 
-/** Serialises concurrent claims of children. */
+/** Takes a lock, so that claims of several children are checked one after the other. */
 async function claimFault(
   client: PoolClient,
   child: PeerRow,
@@ -167,7 +167,7 @@ async function claimFault(
   return `it claims ${beyond}, which this coordinator does not own itself: its own parent would keep those URLs`;
 }
 
-/** Stores the child's statements and returns its link, a new one at first contact. */
+/** Stores what the child says of itself. Returns its link, which is new at first contact. */
 async function linkOf(client: PoolClient, child: PeerRow, message: Message): Promise<string> {
   const { rows } = await client.query<{ link_id: string }>(
     `update related_coordinator
@@ -181,7 +181,10 @@ async function linkOf(client: PoolClient, child: PeerRow, message: Message): Pro
 
 type Answer = Omit<ParentAnswer, "urls"> & { readonly given: GivenUrls };
 
-/** The message for the parent, unchanged until acknowledged. `onlyUnderWay` numbers nothing new. Null without a parent. */
+/**
+ * Returns the message for the parent, the same one until it is acknowledged; null if there is no parent.
+ * `onlyUnderWay` numbers nothing new.
+ */
 async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<ChildMessage | null> {
   return await inTransaction(pool, async (client) => {
     const parent = await lockPeer(client, parentId);
@@ -197,7 +200,7 @@ async function messageToParent(pool: Pool, onlyUnderWay: boolean): Promise<Child
   });
 }
 
-/** Refuses an unsuitable parent. */
+/** Takes the parent's answer unless the parent is unsuitable. */
 async function takeAnswer(
   pool: Pool,
   answer: Answer,
@@ -223,7 +226,7 @@ async function takeAnswer(
   });
 }
 
-/** Why it cannot be the parent, for its operator; otherwise null. */
+/** Returns why it cannot be the parent, in words for its operator; otherwise null. */
 async function cycleIn(client: PoolClient, { chain, coordinatorId }: Answer): Promise<string | null> {
   if (chain.length >= maxChain) return `there are ${maxChain} coordinators above one another; no more may be`;
   const id = await ownId(client);
@@ -239,7 +242,7 @@ async function cycleIn(client: PoolClient, { chain, coordinatorId }: Answer): Pr
     : null;
 }
 
-/** The highest number that counts as taken; none after a change of link. */
+/** Returns the highest number that counts as taken; 0 if the link has changed. */
 async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promise<number> {
   const isSame = parent.link_id === answer.linkId;
   await client.query(
@@ -251,14 +254,14 @@ async function begin(client: PoolClient, parent: PeerRow, answer: Answer): Promi
   return isSame ? Number(parent.received_number) : 0;
 }
 
-// URLs that another coordinator sent go to the frontier here or to the queue for their owner, within the transaction that
+// URLs from another coordinator go into the frontier here or into the queue for their owner, in the transaction that
 // commits their highest number, so that each counts once.
 
 interface Taking extends TakingSettings {
   readonly peerId: number;
-  /** Highest number taken before. */
+  /** Highest number that was taken before. */
   readonly before: number;
-  /** URLs acknowledged by the other side. */
+  /** How many URLs the other side has acknowledged. */
   readonly told: number;
 }
 
@@ -284,7 +287,7 @@ async function takeGiven(
   return { ...admitted, passedOn: foreign.length, repeated: urls.length - received };
 }
 
-/** Like links of results: within hosts' budgets; new hosts as the scope allows, or for seeds. */
+/** Admits them like links in results: within hosts' budgets, and on new hosts only as the scope allows or for seeds. */
 export async function admitGiven(
   client: PoolClient,
   own: readonly Pick<GivenUrl, "key" | "depth" | "redirects" | "lists" | "links">[],
@@ -303,7 +306,7 @@ export async function admitGiven(
   return { admitted, newHosts };
 }
 
-/** Net changes, each URL once, counted as links from other hosts unless a coordinator hands them over. */
+/** Sums the changes per URL. They count as links from other hosts unless a coordinator hands the URL over. */
 function givenLinks(given: readonly Pick<GivenUrl, "key" | "links">[]): LinkedUrl[] {
   const sums = new Map<string, LinkedUrl>();
   for (const { key, links } of given) {

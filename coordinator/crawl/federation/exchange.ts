@@ -1,4 +1,4 @@
-/** Answers a child's message in one transaction, within its daily limit of new hosts, and asks the parent. */
+/** Answers a child's message in one transaction, within the child's daily limit of new hosts, and asks the parent. */
 
 import { z } from "zod";
 import { asCrawlerId } from "#core/ids";
@@ -17,7 +17,7 @@ import type { HttpParentClient } from "./parent-client.ts";
 export interface AnswerChildPorts {
   readonly store: Pick<ExchangeStore, "answer">;
   readonly scope: () => CrawlScope;
-  /** Unknown hosts per child and day, like a crawler's limit. */
+  /** Daily limit of unknown hosts per child, like a crawler's. */
   readonly newHosts: NewHostBudget;
   readonly onTaken: (taken: TakenUrls) => void;
 }
@@ -31,7 +31,7 @@ export async function answerChild(
   const { urls, ...rest } = message;
   const given = readGivenUrls(urls);
   if (typeof given === "string") return { refused: given };
-  // A separate budget in which children are numbered like crawlers.
+  // Children have budgets of their own, in which they are numbered like crawlers.
   const budgetId = asCrawlerId(childId);
   const mostNewHosts = Math.min(ports.newHosts.left(budgetId, now), 2 ** 31 - 1);
   const settings = { scope: ports.scope(), mostNewHosts, now };
@@ -42,9 +42,9 @@ export async function answerChild(
   return { answer: answered.answer };
 }
 
-// Asks the parent: URLs of others go up and own ones come down, in one exchange after the other while anything waits on
-// either side. Without an answer it retries with growing pauses and loses nothing, because the same numbers are sent until
-// they are acknowledged.
+// Asks the parent: sends it what belongs to others and receives what belongs here, in one exchange after the other
+// until nothing waits on either side. Without an answer it retries after growing pauses. Nothing is lost, because the
+// same numbers are sent until they are acknowledged.
 
 interface AskParentPorts {
   readonly store: Omit<ExchangeStore, "answer">;
@@ -58,7 +58,7 @@ interface AskParentPorts {
 
 const longestPauseMs = 300_000;
 
-/** Exchanges per turn, since stopping waits for one turn. */
+/** Maximum exchanges per run, because `stop` waits for a run to end. */
 const mostExchanges = 50;
 
 export type TurnOutcome = "done" | "more" | "no-parent" | "failed";
@@ -72,7 +72,7 @@ export class AskParent {
     this.#ports = ports;
   }
 
-  /** Delay until the next turn: doubled with each failure, plus up to half at random, so that children do not synchronise. */
+  /** Delay until the next run: doubled with each failure, plus up to half at random, so that children do not ask in step. */
   nextMs(): number {
     const { everyMs } = this.#ports;
     if (this.#failures === 0) return everyMs;
@@ -90,7 +90,7 @@ export class AskParent {
 
   async #exchange(): Promise<TurnOutcome> {
     const { store, client, taking, onTaken } = this.#ports;
-    // A restored database may reuse numbers the parent knows, so it first asks for the parent's state.
+    // A restored database may reuse numbers that the parent knows, so the first message only asks for the parent's state.
     const message = await store.message(!this.#hasAnswer);
     if (message === null) return "no-parent";
     const reply = await client.exchange(message);
@@ -129,7 +129,7 @@ function isParentUrl(text: string): boolean {
   return protocol === "https:" || (protocol === "http:" && loopbackHost.test(hostname));
 }
 
-/** `parent` in the settings file, as `nearcrawl coordinators invite NAME` prints it at the parent. */
+/** The setting `parent` in the settings file, as `nearcrawl coordinators invite NAME` prints it at the parent. */
 export const parentSettings = z.strictObject({
   url: z
     .string()
@@ -142,7 +142,7 @@ export const parentSettings = z.strictObject({
     .string()
     .max(200)
     .regex(/^ncc_[A-Za-z0-9_-]{16,}$/, "is not a key from nearcrawl coordinators invite (ncc_…)"),
-  /** SHA-256 of the parent's TLS key in base64url; null uses the public authorities. */
+  /** SHA-256 of the parent's TLS key in base64url. `null` relies on public certificate authorities. */
   certificatePin: z
     .string()
     .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
@@ -159,17 +159,17 @@ export const parentSettings = z.strictObject({
     }),
 });
 
-/** `coordinators` in the settings file: the exchange with parent and children. */
+/** The setting `coordinators` in the settings file: the exchange with parent and children. */
 export const coordinatorsSettings = z.strictObject({
   /** How often the parent is asked while nothing waits. */
   everySeconds: z.number().min(0.1).max(3600).default(5),
-  /** The maximum waiting for one coordinator, about 200 bytes each; beyond it, the least linked and oldest are dropped. */
+  /** Maximum URLs waiting for one coordinator, at about 200 bytes each. Beyond it, the least linked and oldest are dropped. */
   mostWaitingUrls: z.int().min(1000).max(100_000_000).default(1_000_000),
-  /** Unknown hosts that one child may add per day. */
+  /** Maximum unknown hosts that one child may add per day. */
   newHostsPerChildAndDay: z.int().min(0).max(1_000_000_000).default(10_000_000),
 });
 
-/** Contradictions with other settings: the coordinator's own address as parent, or nothing left to crawl. */
+/** Finds contradictions with other settings: the coordinator's own address as its parent, or nothing left for it to crawl. */
 export function parentFaults(
   parent: { readonly url: string; readonly owns: readonly string[] } | null,
   { publicUrl, domainSets }: { readonly publicUrl: string | null; readonly domainSets: readonly string[] },
@@ -189,9 +189,9 @@ export function parentFaults(
   ];
 }
 
-// Messages of other coordinators are untrusted: each URL is canonicalised again, and numbers must rise.
+// Messages of other coordinators are not trusted: each URL is canonicalised again, and numbers must rise.
 
-/** Returns a text when the whole message is invalid; URLs without a key are dropped and counted. */
+/** Returns what is wrong if the whole message is invalid. URLs without a key are dropped and counted. */
 function readGivenUrls(urls: readonly ExchangedUrl[]): GivenUrls | string {
   const read: GivenUrl[] = [];
   let highest = 0;

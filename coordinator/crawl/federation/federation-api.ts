@@ -34,7 +34,7 @@ export const coordinators = z
   })
   .meta({ id: "Coordinators" });
 
-/** The exchange itself reports faulty URLs by position; the API documents each. */
+/** The exchange reports invalid URLs by position, so there the schema of a URL is loose; the API documents it in full. */
 const urls = z.array(exchangedUrl).max(maxExchangedUrls);
 const message = childMessage.extend({ urls }).meta({ id: "ChildMessage" });
 const answered = parentAnswer.extend({ urls }).meta({ id: "ParentAnswer" });

@@ -3,21 +3,21 @@ import { type Standing, stop } from "#core/explanation";
 import { howMany, instantWords } from "#core/format";
 
 export interface ForeignOwner {
-  /** The coordinator that it goes to next. */
+  /** The coordinator to which the URL goes next. */
   readonly kind: "parent" | "child";
   readonly name: string;
-  /** The child's claim that holds it (`.gr`); null when the parent decides. */
+  /** The child's claim that covers the URL (`.gr`); null if the parent decides. */
   readonly claim: string | null;
-  /** What this coordinator owns, if it has a parent. */
+  /** What this coordinator owns if it has a parent. */
   readonly own: readonly string[];
-  /** Null when the URL was not found here, or a host was asked for. */
+  /** Null if the URL was not found here, or if the question was about a host. */
   readonly url: ForeignUrlState | null;
 }
 
 export interface ForeignUrlState {
   readonly waitsSince: string | null;
   readonly underWay: boolean;
-  /** When the other side last confirmed it. */
+  /** When the other side last confirmed the URL. */
   readonly toldAt: string | null;
 }
 

@@ -12,7 +12,7 @@ interface Asked {
   readonly urlHash: UrlHash | null;
 }
 
-/** Returns null when it is this coordinator's own. */
+/** Returns null if the URL or host belongs to this coordinator. */
 export async function ownerOf(pool: Pool, asked: Asked): Promise<ForeignOwner | null> {
   const relatives = await readRelatives(pool);
   if (relatives === null) return null;
@@ -35,7 +35,7 @@ function claimHolding({ children }: KnownRelatives, peerId: number, asked: Asked
   return child === undefined ? null : claimOf(child.claims, asked.host);
 }
 
-/** For a host, any of its URLs shows where they went. */
+/** For a host, any of its URLs shows where its URLs were sent. */
 async function keptUrl(
   pool: Pool,
   { hostHash, urlHash }: Asked,

@@ -1,6 +1,6 @@
 /**
- * Exchanges with the parent by one POST, outbound only, over TLS or on loopback. The parent's certificate is verified by
- * the public authorities or by its pinned key. The answer is limited and validated.
+ * Exchanges messages with the parent: one outbound POST each, over TLS or on loopback. The parent's certificate is
+ * verified by public authorities or by its pinned key. The answer's size is limited, and it is validated.
  */
 import type { TLSSocket } from "node:tls";
 import { Agent, buildConnector } from "undici";
@@ -23,11 +23,11 @@ interface ParentRoute {
   /** `https://host[:port]`, or `http://` on loopback. */
   readonly url: string;
   readonly key: string;
-  /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url; null uses the public authorities. */
+  /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url. `null` relies on public certificate authorities. */
   readonly certificatePin: string | null;
 }
 
-/** The limit of one exchange, for which the parent writes several thousand rows. */
+/** Time limit of one exchange, in which the parent writes several thousand rows. */
 const exchangeTimeoutMs = 30_000;
 const maxWords = 500;
 
@@ -97,7 +97,7 @@ async function boundedText(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** An answer that is not the parent's own (a proxy's page, a busy server) is retried like no answer. */
+/** An answer that is not from the parent itself (a proxy's page, a busy server) is retried as if there had been none. */
 function replyOf(status: number, text: string): ParentReply {
   const value = jsonOf(text);
   if (status === 200) {

@@ -27,10 +27,10 @@ interface Invited {
   readonly now: Date;
 }
 
-/** A relative that has not asked for this long is silent; children ask every few seconds. */
+/** After this long without contact a coordinator is shown as silent. Children ask every few seconds. */
 const silentMinutes = 10;
 
-/** Waiting URLs are counted up to this number, which exceeds every setting. */
+/** Waiting URLs are counted up to this number, which exceeds the maximum of the setting. */
 const mostCounted = 100_000_001;
 
 interface Row extends Omit<RelatedCoordinator, "state" | "contactedAt" | "failingSince" | "createdAt"> {
@@ -60,7 +60,7 @@ export function createCoordinatorStore(pool: Pool) {
       };
     },
 
-    /** Returns false when the name is taken. */
+    /** Returns false if the name is taken. */
     async invite({ name, keyHash, createdBy, now }: Invited): Promise<boolean> {
       const { rowCount } = await pool.query(
         `insert into related_coordinator (peer_id, name, key_hash, created_at, created_by)
@@ -71,7 +71,7 @@ export function createCoordinatorStore(pool: Pool) {
       return rowCount === 1;
     },
 
-    /** Returns false when there is no such child. URLs that wait for it are rerouted. */
+    /** Returns false if there is no such child. URLs that wait for it are rerouted. */
     async remove(name: string): Promise<boolean> {
       return await inTransaction(pool, async (client) => {
         await client.query("select from related_coordinator where name = $1 for update", [name]);
@@ -107,7 +107,7 @@ async function readRows(pool: Pool): Promise<Row[]> {
   return rows;
 }
 
-/** SQL: how many URLs wait for the relative of this row, under way included. */
+/** SQL: how many URLs wait for the coordinator of this row, including those on their way. */
 export const waitingFor = (relative: string): string => `(
          select count(*)::float8
          from (
@@ -119,7 +119,7 @@ export const waitingFor = (relative: string): string => `(
          ) one
        )`;
 
-/** Whether the walk by the current claims is unfinished. */
+/** Whether the walk for the current claims has yet to finish. */
 async function isSettling(pool: Pool, relatives: KnownRelatives | null): Promise<boolean> {
   const { rows } = await pool.query<{ settled_claims: string | null; under_way: boolean }>(
     "select settled_claims, host_cursor is not null or url_cursor_host is not null as under_way from claims_settling",
@@ -146,7 +146,7 @@ function stateOf({ peerId, failure, contactedAt }: Heard, now: Date): RelatedCoo
   return now.getTime() - contactedAt.getTime() > silentMinutes * 60_000 ? "silent" : "connected";
 }
 
-/** Creates the id at the first call; coordinators that share the database share it. */
+/** Creates the id at the first call. Coordinators on one database share it. */
 export async function ownId(client: Pool | PoolClient): Promise<string> {
   const before = await knownId(client);
   if (before !== null) return before;
@@ -157,7 +157,7 @@ export async function ownId(client: Pool | PoolClient): Promise<string> {
   return (await knownId(client))!;
 }
 
-/** Returns null when no coordinator has started here yet. */
+/** Returns null if no coordinator has started here yet. */
 async function knownId(client: Pool | PoolClient): Promise<string | null> {
   const { rows } = await client.query<{ coordinator_id: string }>(
     "select coordinator_id from coordinator_self",
@@ -166,8 +166,8 @@ async function knownId(client: Pool | PoolClient): Promise<string | null> {
 }
 
 /**
- * Records the parent of the settings; null removes it. With another address the link starts over, and URLs that wait for
- * the parent wait for the new one.
+ * Records the parent from the settings; null removes it. If the address changes, the link starts over, and URLs that
+ * wait for the old parent wait for the new one.
  */
 export async function stateParent(
   pool: Pool,
@@ -203,7 +203,7 @@ export interface PeerRow {
   readonly received_number: string;
 }
 
-/** Returns null when it is no relative (any more). */
+/** Returns null if the coordinator is not, or no longer, related. */
 export async function lockPeer(client: PoolClient, peerId: number): Promise<PeerRow | null> {
   const { rows } = await client.query<PeerRow>(
     `select peer_id, name, coordinator_id, claims, chain, link_id, sent_number, received_number
@@ -238,7 +238,7 @@ export async function noteExchange(client: PoolClient, exchanged: Exchanged): Pr
   );
 }
 
-/** The failure stays until an exchange succeeds. */
+/** The failure is shown until an exchange succeeds. */
 export async function noteFailure(
   client: Pick<PoolClient, "query">,
   peerId: number,

@@ -1,7 +1,7 @@
 /**
- * POST /api/coordinators/exchange: children send what they do not own and get what they own
- * (coordinator/protocol/exchange). The key identifies the child before the body is read, and each child may have one
- * message in progress.
+ * Serves POST /api/coordinators/exchange, by which children send what they do not own and get what they own
+ * (coordinator/protocol/exchange). The key identifies the child before the body is read. Only one message per child
+ * is processed at a time.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -38,7 +38,8 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
       onRequest: async (request, reply) => {
         const child = await keys(request);
         if ("status" in child) return sendRefusal(request, reply, child, settings);
-        // After a lost connection the next message may come at once; the database makes it wait for its turn.
+        // If its connection was lost, the child may send its next message at once. The lock in the database makes
+        // that one wait.
         const isBusy = inHand.get(child.childId)?.raw.socket.destroyed === false;
         if (isBusy) return sendError(request, reply, oneAtATime, settings);
         inHand.set(child.childId, request);
@@ -65,7 +66,7 @@ export function addExchangeRoute(app: FastifyInstance, ports: ExchangeRoutePorts
 
 const answer = (reply: FastifyReply, value: unknown) => reply.header("cache-control", "no-store").send(value);
 
-/** Looks keys up like operators' tokens: hashed, with a limit of wrong ones per address. */
+/** Looks up keys like operators' tokens: by hash, with a limit of wrong keys per address. */
 function childKeys({ coordinators, hash, now }: ExchangeRoutePorts) {
   const children = new Map<string, Child>();
   const bearer = new BearerActor({

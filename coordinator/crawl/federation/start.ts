@@ -1,6 +1,6 @@
 /**
- * Wires federation: asks the parent on a timer, hands over what belongs to others, and limits what waits. Children ask
- * by HTTP (routes.ts).
+ * Wires federation: asks the parent periodically, hands over what belongs to others, and limits the queues. Children
+ * ask by HTTP (routes.ts).
  */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
@@ -32,7 +32,7 @@ const settleMs = 5000;
 const boundMs = 30_000;
 const forgetMs = 3_600_000;
 
-/** The parent is responsible for the hosts that it sends. */
+/** No limit applies to new hosts from the parent, which is responsible for the hosts that it sends. */
 const anyNumber = 2 ** 31 - 1;
 
 interface LinkSettings {
@@ -41,7 +41,7 @@ interface LinkSettings {
   readonly scope: ScopeSettings;
 }
 
-/** `start` records the parent before results are taken, and starts the timers. */
+/** `start` records the parent and starts the periodic work. It must run before results are taken. */
 export function linkCoordinators(
   ports: CoordinatorLinkPorts,
   config: LinkSettings,
@@ -104,7 +104,7 @@ interface CoordinatorPartOptions {
   readonly now?: () => Date;
 }
 
-/** Children's messages use the coordinator's own database connections, because the pages' have short timeouts. */
+/** Children's messages use the coordinator's own database connections, because those for pages have short timeouts. */
 export function coordinatorPart(options: CoordinatorPartOptions): WebPart {
   const { pool, patientPool, metrics, version, config, now = () => new Date() } = options;
   const coordinators = createCoordinatorStore(pool);

@@ -18,25 +18,28 @@ import { noVisits, type VisitSums } from "../batch/visit.ts";
 export interface ComparedVisit {
   readonly elapsedSeconds: number;
   readonly hasChanged: boolean;
-  /** Time from the last change, as the server states it, to this visit; null when unknown. */
+  /** Time from the last change, as stated by the server, to this visit; null if unknown. */
   readonly lastChangeSecondsAgo: number | null;
   /** Planned time from the previous visit to this one. */
   readonly plannedSeconds: number;
 }
 
-/** Rates are limited to this range: one change in three centuries, and one a second. */
+/** Rates are limited to between one change in three centuries and one a second. */
 export const leastChangesPerDay = 1e-5;
 
 export const mostChangesPerDay = 86_400;
 
 const daySeconds = 86_400;
 
-/** Rejects gaps that are not positive or exceed eight times the planned one plus a day: a clock was wrong or the fleet was away. */
+/**
+ * Rejects gaps that are not positive, or longer than eight times the planned one plus a day: a clock was wrong or the
+ * fleet away.
+ */
 export function believableGap(elapsedSeconds: number, plannedSeconds: number): boolean {
   return elapsedSeconds > 0 && elapsedSeconds <= 8 * Math.max(0, plannedSeconds) + daySeconds;
 }
 
-/** What a visit adds to the sums; null when its gap is not believed. */
+/** Returns what a visit adds to the sums; null if its gap is not believable. */
 export function visitSums(visit: ComparedVisit): VisitSums | null {
   const { elapsedSeconds, hasChanged, plannedSeconds } = visit;
   if (!believableGap(elapsedSeconds, plannedSeconds)) return null;
@@ -47,8 +50,8 @@ export function visitSums(visit: ComparedVisit): VisitSums | null {
 }
 
 /**
- * The last change if it was between the two visits. One within the last thousandth of the gap is not believed, because
- * servers that generate pages date them so.
+ * Returns the last change if it was between the two visits. A change within the last thousandth of the gap is not
+ * believed, because servers that generate pages state such times.
  */
 function believedChange({ elapsedSeconds, lastChangeSecondsAgo }: ComparedVisit): number | null {
   if (lastChangeSecondsAgo === null || !(lastChangeSecondsAgo < elapsedSeconds)) return null;
@@ -64,7 +67,7 @@ export function addSums(a: VisitSums, b: VisitSums): VisitSums {
   };
 }
 
-/** Two times out of three a page's rate is within this factor of its prior expectation. */
+/** With a probability of two thirds a page's rate is within this factor of its prior expectation. */
 const priorFactor = 10;
 
 /**
@@ -75,7 +78,7 @@ export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): nu
   const expected = Math.log(between(expectedPerDay));
   let low = Math.log(leastChangesPerDay);
   let high = Math.log(mostChangesPerDay);
-  // 40 halvings of 23 units: to 2e-11 of the rate.
+  // 40 halvings of a range of 23 units narrow the rate down to 2e-11.
   for (let step = 0; step < 40; step++) {
     const middle = (low + high) / 2;
     if (slope(sums, middle, expected) > 0) low = middle;
@@ -84,7 +87,7 @@ export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): nu
   return Math.exp((low + high) / 2);
 }
 
-/** Derivative of the log posterior by the log rate; it falls monotonically. */
+/** Derivative of the log posterior by the log rate. It decreases monotonically. */
 function slope(sums: VisitSums, logRate: number, expected: number): number {
   const perSecond = Math.exp(logRate) / daySeconds;
   const gap = sums.contentChanges === 0 ? 0 : (perSecond * sums.changedSeconds) / sums.contentChanges;
@@ -96,19 +99,19 @@ function slope(sums: VisitSums, logRate: number, expected: number): number {
 const between = (perDay: number) =>
   Math.min(mostChangesPerDay, Math.max(leastChangesPerDay, Number.isNaN(perDay) ? 0 : perDay));
 
-// The expected changes of a page before it was seen twice: from its sitemap (changefreq and lastmod,
+// Estimates how often a page changes before it was fetched twice: from its sitemap (changefreq and lastmod,
 // sitemaps.org/protocol), from its stated last change, or from other pages.
 
 interface ChangeHints {
-  /** Sitemap: a word of `changeFrequencies`; other words are ignored. */
+  /** The word in the sitemap, one of `changeFrequencies`. Other words are ignored. */
   readonly changeFrequency?: string;
-  /** From the last change stated by server, sitemap or page to the visit; ignored when negative. */
+  /** Time from the last change stated by server, sitemap or page to the visit. Ignored if negative. */
   readonly unchangedSeconds?: number;
   readonly othersPerDay?: number;
   readonly usualPerDay?: number;
 }
 
-/** Changes per day of the sitemap's words; `always` means every quarter of an hour, `never` once in ten years. */
+/** Changes per day for the sitemap's words. `always` means every quarter of an hour, `never` once in ten years. */
 const changeFrequencies: Readonly<Record<string, number>> = {
   always: 96,
   hourly: 24,
@@ -121,29 +124,29 @@ const changeFrequencies: Readonly<Record<string, number>> = {
 
 /**
  * A sitemap's word is limited to between once a year and once a day, because a site may state `always` for all its
- * pages; visits find the real rate.
+ * pages. Visits then find the real rate.
  */
 const leastStatedPerDay = 1 / 365;
 
 const mostStatedPerDay = 1;
 
 /**
- * Default: once in ten days, the middle of the web as Cho and Garcia-Molina found it ("The evolution of the web", VLDB
- * 2000: a fifth of the pages change daily, and half within 50 days).
+ * Default for pages of unknown rate: once in ten days, the middle of the web as Cho and Garcia-Molina found it ("The
+ * evolution of the web", VLDB 2000: a fifth of the pages change daily, and half within 50 days).
  */
 export const usualChangesPerDay = 0.1;
 
 /**
  * The expected changes per day. A stated last change is an observation (the time back to it is exponential, with mean
- * 1/rate) and has the most weight; a sitemap's word is averaged geometrically with what the host's other pages do;
- * other pages alone are a guess.
+ * 1/rate) and has the most weight. A sitemap's word is averaged geometrically with the rate of the host's other
+ * pages. Other pages alone are a guess.
  */
 export function expectedChangesPerDay(hints: ChangeHints): number {
   const { unchangedSeconds, changeFrequency, othersPerDay, usualPerDay = usualChangesPerDay } = hints;
   const guess = guessOf(statedPerDay(changeFrequency), isRate(othersPerDay) ? othersPerDay : undefined);
   const expected = guess ?? usualPerDay;
   if (unchangedSeconds === undefined || !(unchangedSeconds >= 0)) return expected;
-  // Averages one observation geometrically with the guess. A page made a moment ago counts as a minute old.
+  // Averages the single observation geometrically with the guess. A page made just now counts as a minute old.
   return Math.sqrt(expected * (daySeconds / Math.max(60, unchangedSeconds)));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Types and rules of recrawl planning (plan-writes.ts): plans, groups of channels, pages and past fetches. A channel
- * is a configured one, or the rest of a host, which is usually all of it.
+ * Types and rules for recrawl plans (plan-writes.ts): plans, groups of channels, pages and past fetches. A channel is
+ * a configured one, or the rest of a host, which is usually all of it.
  */
 
 import type { HostHash } from "#core/ids";
@@ -13,19 +13,19 @@ export type PlannedGroup = ToldOf<typeof recrawlGroup>;
 
 export interface RecrawlPlan extends PlanInForce, CapacityState {
   readonly madeAt: Date;
-  /** Since when this strategy has applied without a break. */
+  /** When the current unbroken period of this strategy began. */
   readonly since: Date;
   readonly reason: string;
   readonly groups: readonly PlannedGroup[];
   readonly pages: number;
   readonly allowedPerDay: number;
-  /** Planned repeat fetches; 0 when the strategy plans none. */
+  /** Repeat fetches planned per day; 0 if the strategy plans none. */
   readonly totalPerDay: number;
-  /** Measured repeat fetches per day before this plan; null without measurements. */
+  /** Repeat fetches measured per day before this plan; null if there are no measurements. */
   readonly achievedPerDay: number | null;
-  /** Expected share of pages with a current copy, weighted by importance; null when not computed. */
+  /** Expected share of pages of which the index has the current version, weighted by importance; null if not computed. */
   readonly freshness: number | null;
-  /** The latest lease when the plan was made: later ones are its tasks. */
+  /** The latest lease when the plan was made. Later leases follow this plan. */
   readonly lastLeaseId: string;
 }
 
@@ -36,7 +36,7 @@ export interface MeasuredWindow {
   readonly lateSeconds: number;
 }
 
-/** Pages in columns, as an optimal plan needs them; a sample of the hosts if there are too many. */
+/** Pages in columns, for an optimal plan. If there are too many pages, they are of a sample of hosts. */
 export interface SampledPages {
   readonly changesPerDay: Float64Array;
   readonly backLinks: Float64Array;
@@ -48,13 +48,13 @@ export interface SampledPages {
 
 export interface RecrawlGroups {
   readonly records: readonly GroupRecord[];
-  /** Channels per group with more than five updates of each page. */
+  /** How many channels of each group have had more than five updates of each page. */
   readonly withEnoughUpdates: readonly number[];
 }
 
 /**
- * How many pages the fleet can fetch again per day, learnt from past work, since stated limits show too little; and
- * how far planned rates came true, which corrects the next plan.
+ * How many pages the fleet can fetch again per day, learnt from past work because stated limits say too little; and
+ * how closely fetches followed the plan, which corrects the next plan.
  */
 export interface MeasuredFetches {
   readonly windowDays: number;
@@ -67,7 +67,7 @@ export interface MeasuredFetches {
 
 interface CapacityState {
   readonly capacityPerDay: number;
-  /** Factor for the planned total, so that as much is fetched as planned. */
+  /** Factor for the planned total, so that as much is fetched as was meant. */
   readonly correction: number;
 }
 
@@ -75,20 +75,20 @@ export interface CapacityInput {
   readonly before: (CapacityState & { readonly totalPerDay: number }) | null;
   readonly allowedPerDay: number;
   readonly measured: MeasuredFetches;
-  /** δ: how fast an overestimated capacity is reduced and an underestimated one is raised. */
+  /** δ: how fast an overestimated capacity is reduced and an underestimated one raised. */
   readonly encourageRate: number;
-  /** False while pages still follow times from before the plan, which hide its rates. */
+  /** False while some pages still follow times set before the plan, which hides the effect of its rates. */
   readonly isSettled: boolean;
 }
 
-/** When a tenth of the hosts is late, the fleet is behind; less may be chance. */
+/** If more than this share of the hosts is late, the fleet is behind. Less may be chance. */
 const lateLimit = 0.1;
 
 const leastShare = 0.05;
 
 const mostCorrection = 4;
 
-/** Below this number of planned fetches in the window, chance decides. */
+/** With fewer planned fetches in the window, deviations may be chance. */
 const fewFetches = 50;
 
 export function nextCapacity(input: CapacityInput): CapacityState {
@@ -98,7 +98,7 @@ export function nextCapacity(input: CapacityInput): CapacityState {
   if (before === null) return { capacityPerDay: room, correction: 1 };
   const againPerDay = measured.windowDays > 0 ? measured.again / measured.windowDays : 0;
   if (measured.lateShare > lateLimit) {
-    // Reduces step by step and never below what is managed, only while the plan is too much.
+    // Reduces the capacity step by step while the plan is too much, but never below what the fleet achieves.
     const less = Math.min(before.capacityPerDay, before.totalPerDay) * encourageRate;
     return { capacityPerDay: Math.min(room, Math.max(againPerDay, less)), correction: before.correction };
   }

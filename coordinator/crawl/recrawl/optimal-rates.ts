@@ -5,18 +5,18 @@
  * Lu, E. Horvitz, "Staying up to date with online content changes using reinforcement learning for scheduling",
  * NeurIPS 2019). Unlike theirs, fetches of a page are evenly spaced (`freshnessOf`).
  *
- * At the optimum one more fetch adds the same everywhere (the multiplier), except for pages at a limit. The sum of
- * rates falls with the multiplier, which bracketed Newton steps find in a few O(n) passes. A host over its limit gets a
- * larger multiplier of its own.
+ * At the optimum one more fetch of any page adds the same (the multiplier), except for pages at a limit. The sum of
+ * rates falls as the multiplier rises; bracketed Newton steps find it in a few O(n) passes. A host over its limit
+ * gets a larger multiplier of its own.
  */
 import { changesPerFetchAt, rateAtMultiplier } from "./recrawl-plan.ts";
 
 export interface PagesToRefresh {
-  /** Estimated; 0 for pages that never change and need no repeat. All arrays have one entry per page. */
+  /** Estimated rate; 0 for pages that never change and need no repeat. All arrays have one entry per page. */
   readonly changesPerDay: Float64Array;
   readonly importance: Float64Array;
   readonly mostPerDay: Float64Array;
-  /** Minimum rate, to notice changes after all; 0 when absent. */
+  /** Minimum rate, so that changes are noticed even if none are expected. Default: 0. */
   readonly leastPerDay?: Float64Array;
   readonly hosts?: HostBounds;
 }
@@ -28,15 +28,15 @@ interface HostBounds {
 
 interface RefreshPlan {
   readonly ratesPerDay: Float64Array;
-  /** What one more fetch a day adds to the sum of importance times freshness; 0 when every page is at its maximum. */
+  /** What one more fetch per day adds to the sum of importance times freshness; 0 if every page is at its maximum. */
   readonly multiplier: number;
-  /** Per given host; larger than `multiplier` where the host is at its limit. */
+  /** The multiplier of each host; larger than `multiplier` if the host is at its limit. */
   readonly hostMultipliers: Float64Array;
 }
 
 /**
- * The rates sum to `totalPerDay`, or to less when every page or host is at its maximum. Requires that minimum rates
- * fit the limits of pages, hosts and the total.
+ * The rates sum to `totalPerDay`, or to less if every page or host is at its maximum. Minimum rates must fit the
+ * limits of pages and hosts and the total.
  */
 export function optimalPlan(pages: PagesToRefresh, totalPerDay: number): RefreshPlan {
   if (!(totalPerDay > 0 && totalPerDay < Infinity))
@@ -57,7 +57,7 @@ interface Group {
   readonly most: number;
 }
 
-/** Without hosts, all pages are one group. */
+/** If no hosts are given, all pages form one group. */
 function groupsOf({ changesPerDay, hosts }: PagesToRefresh): Group[] {
   if (!hosts) return [{ pages: Uint32Array.from(changesPerDay.keys()), most: Infinity }];
   const starts = new Uint32Array(hosts.mostPerDay.length + 1);
@@ -115,7 +115,7 @@ function rateOf(pages: PagesToRefresh, page: number, multiplier: number): number
   return Math.min(pages.mostPerDay[page]!, Math.max(pages.leastPerDay?.[page] ?? 0, rate));
 }
 
-/** Interpolates between two neighbouring multipliers where pages jump from no fetches, so that the total is met. */
+/** Where pages jump from no fetches to some, interpolates between two neighbouring multipliers, so that the total is met. */
 function mixedRate(pages: PagesToRefresh, page: number, { low, high, shareOfLow }: Multiplier): number {
   const rate = rateOf(pages, page, high);
   return low === high ? rate : rate + shareOfLow * (rateOf(pages, page, low) - rate);
@@ -128,11 +128,11 @@ function groupMultiplier(pages: PagesToRefresh, group: Group, all: Multiplier): 
 
 interface RateSum {
   rate: number;
-  /** Derivative of the rate by the multiplier's logarithm: at most 0. */
+  /** Derivative of the rate by the multiplier's logarithm. It is at most 0. */
   slope: number;
 }
 
-/** The rates are `shareOfLow` of those at `low` and the rest of those at `high`; both are usually equal. */
+/** The rates are `shareOfLow` of those at `low` plus the rest of those at `high`. Usually `low` equals `high`. */
 interface Multiplier {
   readonly low: number;
   readonly high: number;
@@ -143,8 +143,8 @@ const smallest = 1e-300;
 const largest = 1e300;
 
 /**
- * Finds the multiplier at which rates sum to the total; 0 when the sum stays below it for any multiplier. The sum falls
- * about as a power of the multiplier, so it takes Newton steps on the logarithms, within a narrowing bracket.
+ * Finds the multiplier at which the rates sum to the total; 0 if the sum stays below it for any multiplier. The sum
+ * falls about as a power of the multiplier, so Newton steps are taken on the logarithms, within a narrowing bracket.
  */
 function solveMultiplier(sumAt: (multiplier: number) => RateSum, wanted: number, start: number): Multiplier {
   if (sumAt(smallest).rate <= wanted) return { low: 0, high: 0, shareOfLow: 0 };
@@ -157,12 +157,12 @@ function solveMultiplier(sumAt: (multiplier: number) => RateSum, wanted: number,
     if (rate > wanted) low = at;
     else [high, highRate] = [at, rate];
     const newton = at + (Math.log(wanted / rate) * rate) / slope;
-    // Where Newton's step leaves it, a wide bracket is narrowed by steps rather than halves.
+    // If Newton's step leaves the bracket, a wide bracket is narrowed by a fixed step, a narrow one by half.
     if (newton > low && newton < high) at = newton;
     else if (high - low < 100) at = (low + high) / 2;
     else at = rate > wanted ? Math.min(at + 3, (at + high) / 2) : Math.max(at - 3, (at + low) / 2);
   }
-  // The sum jumps over the total, so it takes a part of either side.
+  // Here the sum jumps over the total, so the result mixes the two sides of the jump.
   const [lowAt, highAt] = [Math.exp(low), Math.exp(high)];
   const lowRate = sumAt(lowAt).rate;
   return { low: lowAt, high: highAt, shareOfLow: (wanted - highRate) / (lowRate - highRate) };

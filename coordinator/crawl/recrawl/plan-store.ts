@@ -1,4 +1,4 @@
-/** Tables recrawl_plan (shared) and recrawl_host: how often pages are fetched again, and why. */
+/** Tables recrawl_plan and recrawl_host: how often pages are fetched again, and why. All coordinators share them. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
 import { inTransaction } from "../../database/transaction.ts";
@@ -51,7 +51,7 @@ export async function savePlan(
   });
 }
 
-/** Replaces all hosts' multipliers; hosts not named get none. */
+/** Replaces all hosts' multipliers. Hosts that are not named have none. */
 async function setMultipliers(
   client: Pool | PoolClient,
   multipliers: ReadonlyMap<HostHash, number>,
@@ -70,7 +70,7 @@ async function setMultipliers(
   );
 }
 
-/** Share of pages compared often enough for an estimate of their own (visit-findings). */
+/** Share of pages that were compared often enough to have an estimate of their own (visit-findings). */
 export async function knownShare(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ known: number; pages: number }>(
     `select count(*) filter (where compared_visits >= $1)::float8 as known, count(*)::float8 as pages
@@ -87,7 +87,7 @@ export async function lastLeaseId(pool: Pool): Promise<string> {
   return String(rows[0]!.id);
 }
 
-/** Updates estimates of channels whose hosts were fetched since then, or of all; always of hosts that have or had configured channels. */
+/** Updates estimates of channels: of all, or of hosts fetched since `since` and of those that have or had configured channels. */
 export async function refreshChannels(pool: Pool, since: Date | null): Promise<void> {
   await pool.query(
     `with parted as materialized (
@@ -125,7 +125,7 @@ interface GroupedChannels {
   readonly changesPerDay: number;
 }
 
-/** Divides channels into equal groups by their change rate; returns each group's channels, pages and mean rate. */
+/** Divides channels into groups of equal size by change rate. Returns each group's channels, pages and mean rate. */
 export async function groupChannels(pool: Pool, groups: number): Promise<GroupedChannels[]> {
   await pool.query(
     `update recrawl_host p
@@ -151,7 +151,7 @@ export async function groupChannels(pool: Pool, groups: number): Promise<Grouped
   return rows;
 }
 
-// The fleet's fetches (repeat and first), its limits, and its overdue work.
+// Measures the fleet's fetches (repeat and first), its limits, and its overdue work.
 
 const dayMs = 86_400_000;
 
@@ -173,7 +173,7 @@ export async function measuredFetches(
     [from, now, new Date(now.getTime() - lateSeconds * 1000)],
   );
   const { again, first, lateHosts, hosts } = rows[0]!;
-  // A clock that was set back leaves no window.
+  // If the clock was set back, the window is empty.
   const days = (since: Date) => Math.max(0, (now.getTime() - since.getTime()) / dayMs);
   const lateShare = hosts === 0 ? 0 : lateHosts / hosts;
   return { windowDays: days(from), sinceLastDays: days(last), again, first, lateShare };

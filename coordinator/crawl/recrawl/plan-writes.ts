@@ -1,6 +1,7 @@
 /**
- * Makes the recrawl plan when due: IIR and ICR when half the most urgent channels had more than five updates (SARSS
- * section 3.1), *optimal* at every turn from the fleet's work since the last plan.
+ * Makes a new recrawl plan when one is due. With the strategies `iir` and `icr`: once half of the most urgent
+ * channels have had more than five updates (SARSS section 3.1). With `optimal`: on every run, from what the fleet has
+ * fetched since the last plan.
  */
 
 import type { Pool } from "pg";
@@ -31,7 +32,7 @@ interface PlanningPorts {
 
 const daySeconds = 86_400;
 
-/** Saves and returns the new plan; null when the last one stays or another coordinator is planning. */
+/** Saves and returns the new plan; null if the last one stays in force or another coordinator is planning. */
 export async function planRecrawls(ports: PlanningPorts): Promise<RecrawlPlan | null> {
   return await alone(ports.pool, "nearcrawl-recrawl-plan", async () => await makePlan(ports));
 }
@@ -62,7 +63,7 @@ function isContinued(last: RecrawlPlan | null, { policies }: PlanningPorts): las
   return last !== null && last.strategy === policies.strategy && last.groups.length === policies.groups;
 }
 
-/** Share of pages that must have estimates before the first grouping, which is otherwise a guess. */
+/** Minimum share of pages with an estimate before the first grouping, which would otherwise be a guess. */
 const knownEnough = 0.5;
 
 async function firstGroups(ports: PlanningPorts): Promise<RecrawlPlan | null> {
@@ -161,21 +162,21 @@ function bounded(seconds: number, { shortestHours, longestDays }: RecrawlPolicie
   return Math.min(longestDays * daySeconds, Math.max(shortestHours * 3600, seconds));
 }
 
-// The *optimal* plan: the multiplier at which the pages' rates sum to the fleet's total, under the limits of pages and
-// hosts, corrected by how far planned rates came true.
+// The *optimal* plan: the multiplier at which the pages' rates sum to the fleet's total, within the limits of pages
+// and hosts, corrected by how closely fetches followed the last plan.
 
 const dayMs = 86_400_000;
 
-/** Page limit; beyond it, hosts are sampled. Rates for this many take 0.2 s of a core per plan. */
+/** Maximum number of pages; beyond it, hosts are sampled. Computing this many rates takes 0.2 s of a core per plan. */
 const mostPages = 100_000;
 
-/** Share of a host's allowed requests that is used for known pages. */
+/** Share of a host's allowed requests that may go to known pages. */
 const hostShare = 0.5;
 
-/** Crawlers always wait this long between two requests to a host (migrating-crawler/settings/config.ts). */
+/** Crawlers always wait at least this long between two requests to a host (migrating-crawler/settings/config.ts). */
 const leastDelayMs = 1000;
 
-/** Null when the last plan stays because nobody is online or no page is known. */
+/** Returns null if the last plan stays in force because nobody is online or no page is known. */
 async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Promise<RecrawlPlan | null> {
   const { pool, policies, now } = ports;
   const before = last?.strategy === "optimal" ? last : null;
@@ -224,14 +225,14 @@ async function planOptimal(last: RecrawlPlan | null, ports: PlanningPorts): Prom
 
 const nothingMeasured = { windowDays: 0, sinceLastDays: 0, again: 0, first: 0, lateShare: 0 };
 
-/** The last day, or since the strategy has applied. */
+/** The window covers the last day, or less if the strategy was chosen later. */
 function windowOf(before: RecrawlPlan, { now, policies }: PlanningPorts) {
   const from = new Date(Math.max(before.since.getTime(), now.getTime() - dayMs));
   const halfInterval = before.totalPerDay > 0 ? (before.pages / before.totalPerDay / 2) * 86_400 : 0;
   return { from, last: before.madeAt, now, lateSeconds: Math.max(policies.everySeconds, halfInterval) };
 }
 
-/** True once twice the mean interval has passed, so that plans of this strategy have set every page's time. */
+/** Returns true once twice the mean interval has passed, so that this strategy's plans have set the time of every page. */
 function isSettled({ since, pages, totalPerDay }: RecrawlPlan, now: Date): boolean {
   return totalPerDay > 0 && (now.getTime() - since.getTime()) / dayMs > (2 * pages) / totalPerDay;
 }
@@ -253,16 +254,16 @@ interface Worked {
   readonly multiplier: number;
   readonly hostMultipliers: ReadonlyMap<HostHash, number>;
   readonly freshness: number;
-  /** Its minimum rate is reduced to what the total allows. */
+  /** Limits of the rates, with the minimum reduced to what the total allows. */
   readonly bounds: RateBounds;
-  /** The total when every page is at its maximum; null when pages use up the total. */
+  /** The total at which every page has its maximum rate; null if the pages use up the total. */
   readonly mostPerDay: number | null;
 }
 
 function workOut(sample: SampledPages, asked: Asked): Worked {
   const total = asked.totalPerDay * sample.share;
   const count = sample.changesPerDay.length;
-  // Minimum rates take at most half of the total.
+  // Minimum rates may use at most half of the total.
   const leastPerDay = Math.min(asked.bounds.leastPerDay, total / count / 2);
   const bounds = { ...asked.bounds, leastPerDay };
   const pages = pagesOf(sample, { ...asked, bounds });

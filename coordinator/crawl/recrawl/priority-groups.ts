@@ -1,27 +1,26 @@
 /**
- * Priority groups of channels that are recrawled at one interval each, and the records on which the strategies IIR
- * and ICR decide (Xu et al., "Scale-adaptable Recrawl Strategies for DHT-based Distributed Web Crawling System",
- * NPC 2010, section 3.1).
- *
- * The paper calls the most urgent group rank 0 in section 3 and rank 4 in section 4. Here, as in its arrays, lists of
- * groups begin with the most urgent one, which has the shortest interval. Everything is in seconds, but any unit does.
+ * Priority groups of channels, each recrawled at one interval, and the records on which the strategies IIR and ICR
+ * decide (Xu et al., "Scale-adaptable Recrawl Strategies for DHT-based Distributed Web Crawling System", NPC 2010,
+ * section 3.1). The paper calls the most urgent group rank 0 in section 3 and rank 4 in section 4. Here, as in its
+ * arrays, lists of groups begin with the most urgent one, which has the shortest interval. Times are in seconds, but
+ * any unit would do.
  */
 
 /** The sums over a group that a reassignment needs (sample-store.ts). */
 export interface GroupRecord {
   readonly channels: number;
   /**
-   * Mean of the channels' hIntervals; null without channels. The paper does not define it for a channel without an
-   * update since the last reassignment, which is usual for long intervals: it keeps its last value, and a new channel
-   * counts with the interval in force. The time since its last update would not do, because a channel that can never be
-   * downloaded would lengthen its group's interval for ever.
+   * Mean of the channels' hIntervals; null if there are no channels. The paper does not define it for a channel
+   * without an update since the last reassignment, which is usual for long intervals. Such a channel keeps its last
+   * value, and a new one counts with the interval in force. The time since its last update would not do, because a
+   * channel that cannot be downloaded would lengthen its group's interval for ever.
    */
   readonly hIntervalSeconds: number | null;
   readonly submitted: number;
   readonly updates: number;
   /** Sum of the mean download times of channels that have one: the sum over PGP(k) in equation 4. */
   readonly downloadSeconds: number;
-  /** Sum of download time divided by hInterval per channel: the group's part of `history(Σ λ·t)`, in task threads. */
+  /** Sum over the channels of download time divided by hInterval: the group's part of `history(Σ λ·t)`, in task threads. */
   readonly busyThreads: number;
 }
 
@@ -32,28 +31,28 @@ export interface Reassignment {
 }
 
 /**
- * The trigger of section 3.1: half the channels of the most urgent group have had more than five updates since the
- * last reassignment. Pass the most urgent group that has channels; an empty one never triggers.
+ * The trigger of section 3.1: half of the channels in the most urgent group have had more than five updates since the
+ * last reassignment. Pass the most urgent group that has channels, since an empty one never triggers.
  */
 export function isReassignmentDue(channels: number, channelsWithEnoughUpdates: number): boolean {
   return channels > 0 && channelsWithEnoughUpdates * 2 >= channels;
 }
 
 // `checkPriorities` of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1, second pseudocode):
-// a less urgent group never has a shorter interval than the one before it, and none grows beyond a multiple of it.
+// no group has a shorter interval than a more urgent one, or a longer one than a multiple of it.
 
-/** Limits of a group's interval as multiples of the next more urgent group's. */
+/** Limits of a group's interval, as multiples of that of the next more urgent group. */
 interface PriorityLimits {
-  /** σ: the multiple for a group that would be more urgent than the one before it. At least 1. */
+  /** σ: the multiple set for a group that would otherwise be more urgent than the one before it. At least 1. */
   readonly smallestMultiple: number;
-  /** μ: the largest multiple. At least σ, or the second rule would undo the first. */
+  /** μ: the largest multiple allowed. At least σ, or the second rule would undo the first. */
   readonly biggestMultiple: number;
 }
 
 /**
- * The intervals within the limits, most urgent group first, each held against the corrected one before it. As in
- * the paper σ is no minimum: a group at 1.01 times the one before stays there, one at 0.99 times is set to σ times.
- * Nothing limits the first group.
+ * Returns the intervals within the limits, most urgent group first, comparing each with the corrected one before it.
+ * As in the paper σ is no minimum: a group at 1.01 times the one before stays there; one at 0.99 times is set to σ
+ * times. Nothing limits the first group.
  */
 export function checkPriorities(intervals: readonly number[], limits: PriorityLimits): number[] {
   const checked: number[] = [];
@@ -61,7 +60,7 @@ export function checkPriorities(intervals: readonly number[], limits: PriorityLi
   return checked;
 }
 
-/** Names the invalid value in a sentence; null when the limits are valid. */
+/** Describes the invalid limit in a sentence; null if the limits are valid. */
 export function priorityLimitsFault({ smallestMultiple, biggestMultiple }: PriorityLimits): string | null {
   if (!Number.isFinite(smallestMultiple) || smallestMultiple < 1)
     return `the smallest multiple (σ) is ${smallestMultiple}: below 1 a less urgent group would be recrawled more often than the one before it`;
@@ -81,22 +80,22 @@ function within(
 }
 
 // The encouragement of the scale-adaptable recrawl strategies (Xu et al., NPC 2010, section 3.1): a group whose tasks
-// succeed more often than before the last reassignment is tried at a shorter interval.
+// succeed more often than before the last reassignment tries a shorter interval.
 
 interface ReassignmentInput {
   readonly groups: readonly GroupRecord[];
-  /** The intervals in force; a group without channels, and all groups before anything was downloaded, keep theirs. */
+  /** The intervals in force. A group without channels keeps its own, and so do all groups before anything was downloaded. */
   readonly intervalSeconds: readonly number[];
   /** The `successRates` of the last reassignment. */
   readonly lastSuccessRates: readonly number[];
-  /** δ: the factor for an interval, above 0 and below 1. */
+  /** δ: the factor applied to an interval, between 0 and 1. */
   readonly encourageRate: number;
   readonly limits: PriorityLimits;
 }
 
 /**
- * Multiplies intervals by δ where the success rate rose. The pseudocode never resets its counts, which would make a
- * group's rate that of all groups up to it; this follows the text, "the successRate of a PGP". A group without
+ * Multiplies intervals by δ where the success rate rose. The pseudocode never resets its counts, so that a group's
+ * rate would be that of all groups up to it; the code follows the text, "the successRate of a PGP". A group without
  * submitted tasks (0 / 0) keeps its last rate.
  */
 function encouraged(
@@ -130,8 +129,8 @@ function encouraged(
 // that never had an update has no download time: it is in neither sum.
 
 /**
- * The groups' next intervals; `initialIntervalSeconds` are those from the change rates alone. Call when
- * `isReassignmentDue`, with records since the last call.
+ * Returns the groups' next intervals. `initialIntervalSeconds` are those that follow from change rates alone. Call it
+ * when `isReassignmentDue`, with records since the last call.
  */
 export function iteratedCapacity(
   input: ReassignmentInput & { readonly initialIntervalSeconds: readonly number[] },
@@ -144,7 +143,7 @@ export function iteratedCapacity(
   );
 }
 
-/** θ of equation 4; above 1 the fleet is too small for the initial intervals. Null without history. */
+/** θ of equation 4. Above 1 the fleet is too small for the initial intervals. Null if there is no history. */
 export function capacityFactor(
   groups: readonly GroupRecord[],
   initialIntervalSeconds: readonly number[],
@@ -166,7 +165,7 @@ export function capacityFactor(
 // channels`, one past the last (each channel counts once here); its counts are never reset (`encouraged`); and a
 // channel without an update since the last reassignment has no interval.
 
-/** The groups' next intervals. Call when `isReassignmentDue`, with records since the last call. */
+/** Returns the groups' next intervals. Call it when `isReassignmentDue`, with records since the last call. */
 export function iteratedInterval(input: ReassignmentInput): Reassignment {
   const measured = input.groups.map(
     (group, index) => group.hIntervalSeconds ?? input.intervalSeconds[index]!,

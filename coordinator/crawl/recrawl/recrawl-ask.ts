@@ -1,4 +1,4 @@
-/** /fleet/recrawl: how often pages are fetched again, and why: the plan in force and those before it. */
+/** The /fleet/recrawl page: how often pages are fetched again, and why, by the plan in force and those before it. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
 import { type TimeRange, timeRange } from "#core/time-range";
@@ -26,7 +26,7 @@ import { recrawlAnswer, type recrawlPlan } from "./recrawl-api.ts";
 
 export interface RecrawlPorts {
   readonly latestPlans: (most: number) => Promise<readonly RecrawlPlan[]>;
-  /** The course of the rates, with the changes made meanwhile. */
+  /** Reads the history of the rates, with the policy changes in that time. */
   readonly charts: (range: TimeRange) => Promise<ChartHistory>;
 }
 

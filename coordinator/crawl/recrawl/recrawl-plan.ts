@@ -14,28 +14,28 @@ export type RecrawlStrategy = (typeof recrawlStrategies)[number];
 export interface RateBounds {
   readonly leastPerDay: number;
   readonly mostPerDay: number;
-  /** A page is fetched at most this many times per estimated change (SARSS section 4.3 names 2, see `defaultRateBounds`). */
+  /** Maximum fetches of a page per estimated change (SARSS section 4.3 sets 2, see `defaultRateBounds`). */
   readonly visitsPerChange: number;
 }
 
 export interface PlanInForce {
   readonly strategy: RecrawlStrategy;
-  /** For *optimal*; null before it is computed. */
+  /** The multiplier of *optimal*; null until it is computed. */
   readonly multiplier: number | null;
-  /** For iir and icr, most urgent first; empty before they are computed. */
+  /** The intervals of iir and icr, most urgent group first; empty until they are computed. */
   readonly groupIntervalSeconds: readonly number[];
   readonly bounds: RateBounds;
-  /** Number of URLs with a PageRank; with 0, importance follows back-links. */
+  /** Number of URLs with a PageRank. If 0, importance follows from back-links. */
   readonly rankedPages: number;
-  /** Expected changes of a page about which nothing is known. */
+  /** Expected changes per day of a page about which nothing is known. */
   readonly usualChangesPerDay: number;
 }
 
 /**
- * SARSS's limit of 2 visits per change suits groups that take what they can. When a total is divided it does harm: the
- * surplus of slow pages goes to those that change too fast, and below one change between two fetches the index is less
- * fresh than at a fixed interval. At 10 hardly anything is lost, and static pages still take none of the fleet's time
- * (test/recrawl/optimal-rates).
+ * SARSS's limit of 2 visits per change suits groups that take what they can. Where a total is divided it does harm:
+ * what slow pages leave over goes to those that change too fast, and with less than one change between two fetches
+ * the index is less fresh than at a fixed interval. At 10 hardly anything is lost, and static pages still take none
+ * of the fleet's time (test/recrawl/optimal-rates).
  */
 export const defaultRateBounds: RateBounds = { leastPerDay: 1 / 60, mostPerDay: 24, visitsPerChange: 10 };
 
@@ -52,13 +52,13 @@ export interface PlannedPage {
   readonly changesPerDay: number;
   readonly importance: number;
   readonly group: number | null;
-  /** Its host's multiplier; null for the plan's. */
+  /** The multiplier of the page's host; null to use the plan's. */
   readonly hostMultiplier: number | null;
 }
 
 const daySeconds = 86_400;
 
-/** Time from this fetch to the next; null when the plan has no answer yet, so that the fixed interval applies. */
+/** Returns the time from this fetch to the next; null if the plan cannot say yet, so that the fixed interval applies. */
 export function plannedIntervalSeconds(page: PlannedPage, plan: PlanInForce): number | null {
   switch (plan.strategy) {
     case "fixed":
@@ -81,10 +81,10 @@ export function mostPerDay(changesPerDay: number, bounds: RateBounds): number {
   return Math.max(bounds.leastPerDay, Math.min(bounds.mostPerDay, bounds.visitsPerChange * changesPerDay));
 }
 
-/** Importance of a page outside the graph: what a random jump gives it (PageRank's 1 − 0.85), relative to the mean. */
+/** Importance of a page outside the graph: the rank it has from random jumps (PageRank's 1 − 0.85), relative to the mean. */
 const unrankedImportance = 0.15;
 
-/** Weight of a page's freshness: its PageRank relative to the mean, or the logarithm of its back-links. */
+/** Weight of a page's freshness: its PageRank relative to the mean, or else the logarithm of its back-links. */
 export function importanceOf(
   page: { readonly pageRank: number | null; readonly backLinks: number },
   rankedPages: number,
@@ -94,11 +94,11 @@ export function importanceOf(
 }
 
 /**
- * Freshness of one page: the share of time in which the stored copy is the current one, when the page changes as a
- * Poisson process (λ a day) and is fetched f times a day at even distances: (f/λ)(1 − e^(−λ/f)) (J. Cho, H. Garcia-
- * Molina, "Effective page refresh policies for web crawlers", ACM TODS 28(4), 2003). Even distances and not random
- * ones (f/(f + λ), Azar et al. 2018), for that is how a URL is fetched here: its next time is set at its result. They
- * also are never worse.
+ * Freshness of one page: the share of time in which the stored copy is current, if the page changes as a Poisson
+ * process (λ per day) and is fetched f times per day at even distances: (f/λ)(1 − e^(−λ/f)) (J. Cho, H.
+ * Garcia-Molina, "Effective page refresh policies for web crawlers", ACM TODS 28(4), 2003). Distances are even rather
+ * than random (f/(f + λ), Azar et al. 2018), because each result sets the time of the next fetch. Even distances are
+ * never worse.
  */
 export function freshnessOf(fetchesPerDay: number, changesPerDay: number): number {
   if (changesPerDay === 0) return 1;
@@ -108,9 +108,9 @@ export function freshnessOf(fetchesPerDay: number, changesPerDay: number): numbe
 }
 
 /**
- * The rate at which one more fetch a day adds `multiplier` to importance times freshness: with x = λ/f changes between
- * fetches, importance/λ · (1 − (1 + x)e^(−x)) = multiplier. 0 for pages that change too often or matter too little to
- * gain that.
+ * Returns the rate at which one more fetch per day adds `multiplier` to importance times freshness. With x = λ/f
+ * changes between fetches: importance/λ · (1 − (1 + x)e^(−x)) = multiplier. 0 for pages that change too often, or
+ * matter too little, to gain that much.
  */
 export function rateAtMultiplier(changesPerDay: number, importance: number, multiplier: number): number {
   const share = (multiplier * changesPerDay) / importance;
@@ -134,7 +134,7 @@ export function changesPerFetchAt(share: number): number {
   return x;
 }
 
-/** Below this, x is interpolated in a table over the root of the share, which is nearly linear. */
+/** Up to this share, x is interpolated in a table over the root of the share, in which it is nearly linear. */
 const tableEnd = 0.99;
 
 const tableSteps = 1024;

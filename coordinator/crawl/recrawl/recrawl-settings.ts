@@ -1,4 +1,4 @@
-/** Settings of planning (plan-writes.ts), and an empty plan. */
+/** Recrawl settings, in the coordinator's file and as policies that operators change at run time, and the mean interval. */
 import { z } from "zod";
 import { policy, seconds } from "../../core/policy.ts";
 import { leastChangesPerDay, mostChangesPerDay, usualChangesPerDay } from "./change-rate.ts";
@@ -39,14 +39,14 @@ export function emptyPlan(
   };
 }
 
-// The mean time between two fetches of a page, which determines a crawler's load.
+// The mean time between two fetches of a page. It determines how much work a crawler has.
 
 export interface PlannedTotal {
   readonly strategy: RecrawlStrategy;
   readonly pages: number;
-  /** Fetches per day of these pages; 0 when not planned. */
+  /** Planned fetches of these pages per day; 0 if not planned. */
   readonly totalPerDay: number;
-  /** Measured capacity of the fleet, as *optimal* finds it. */
+  /** Capacity of the fleet in fetches per day, as measured by *optimal*. */
   readonly capacityPerDay: number;
 }
 
@@ -57,8 +57,8 @@ export interface IntervalPolicies {
 }
 
 /**
- * Mean interval in days. Plans of another strategy or without pages are ignored in favour of the fixed interval.
- * *optimal* plans for the interval's total, but never more than the fleet manages.
+ * The mean interval in days. It is the fixed interval if the plan is of another strategy or has no pages. *optimal*
+ * plans for the total that this interval gives, but never for more than the fleet achieves.
  */
 export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal | null): number {
   const asked = policies.intervalHours / 24;
@@ -69,9 +69,7 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
 
-// Setting types shared by several rooms.
 
-// Recrawl settings: in the coordinator's file, and as policies that operators change at run time.
 
 export const recrawlSettings = z.strictObject({
   intervalHours: policy(

@@ -1,7 +1,7 @@
 /**
- * Loads pages with their estimated changes in columns. If there are too many, it takes whole hosts in a range of host
- * hashes, which an index finds. Large hosts are unevenly spread: an empty range is doubled until it has pages, and the
- * sample's share is counted.
+ * Loads pages with their estimated changes, in columns. If there are too many, it takes whole hosts from a range of
+ * host hashes, which an index finds. Large hosts are unevenly spread: an empty range is doubled until it has pages,
+ * and the share of the sample is counted.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -34,7 +34,7 @@ export async function sampledPages(pool: Pool, mostPages: number): Promise<Sampl
   return { ...columns(rows), share };
 }
 
-/** The last hash of this part of all hosts; hashes are signed 64-bit numbers. */
+/** The last hash in this part of all hosts. Hashes are signed 64-bit numbers. */
 const lastOf = (part: number): bigint =>
   part === 1 ? 2n ** 63n - 1n : -(2n ** 63n) + BigInt(Math.floor(2 ** 64 * part));
 
@@ -48,7 +48,7 @@ async function fetchedPages(pool: Pool, last: bigint): Promise<number> {
   return rows[0]!.pages;
 }
 
-/** An invalid estimate (NaN is larger than any number in SQL) counts as none. */
+/** Treats an invalid estimate as none; in SQL, NaN is larger than any number. */
 async function pagesUpTo(pool: Pool, last: bigint): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
     `select u.host_hash, coalesce(max(h.crawl_delay_ms), 0) as crawl_delay_ms,
@@ -78,7 +78,7 @@ function columns(rows: readonly Row[]): Omit<SampledPages, "share"> {
   };
 }
 
-/** The planner's estimate, since counting a large table would take longer than the plan. */
+/** Uses the database planner's estimate, because counting a large table would take longer than making the plan. */
 export async function rankedPages(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>("select exists (select from url_rank) as any");
   const { any } = rows[0]!;
@@ -90,10 +90,10 @@ export async function rankedPages(pool: Pool): Promise<number> {
   return counted[0]!.pages;
 }
 
-// SQL: the row of table recrawl_host for a URL: its channel's once a plan has seen it; until then, and outside
-// channels, the rest of its host (0).
+// SQL: which row of table recrawl_host applies to a URL: its channel's, once a plan has included it. Until then, and
+// for URLs outside channels, the row for the rest of its host (0).
 
-/** `u` is a row with `host_hash` and `url`. Hosts without channels cost one look-up. */
+/** `u` is a row with `host_hash` and `url`. For a host without channels, this takes one look-up. */
 export const plannedChannel = (u: string) => `case
   when exists (select from channel where host_hash = ${u}.host_hash) then coalesce((
     select own.channel_id
@@ -103,14 +103,14 @@ export const plannedChannel = (u: string) => `case
   else 0
 end`;
 
-// The records of channels in priority groups since a plan, as sums over each group (recrawl/priority-groups). A
-// channel is a host, or what is configured of one, its pages are counted as parts of it: six pages fetched of a channel
-// with three are two updates. A task's gap and download time are those of its pages.
+// The records of channels in priority groups since a plan, summed over each group (priority-groups.ts). A channel is
+// a host or what is configured of one. Its pages count as parts of it: six fetches in a channel of three pages are
+// two updates. The gap and download time of a task are those of its pages.
 
 /**
- * Parameters: $1 the plan's time, $2 now, $3 the intervals in force, $4 the last lease before it. `h` has each
- * channel's group (from 0), gap, download time, tasks and updates. Leases are per host, so a channel's share is by its
- * visits, or without any by its pages.
+ * Parameters: $1 the plan's time, $2 now, $3 the intervals in force, $4 the last lease before the plan. `h` has each
+ * channel's group (from 0), gap, download time, tasks and updates. Leases are per host, so they are divided among its
+ * channels by visits, or by pages if there were none.
  */
 const channelRecords = `
   parted as materialized (
@@ -190,7 +190,7 @@ export async function groupRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pr
   };
 }
 
-/** Stores the channels' measurements for the next plan, which uses them where nothing is newer. */
+/** Stores the channels' measurements, which the next plan uses where it has no newer ones. */
 export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Promise<void> {
   await pool.query(
     `with ${channelRecords}
@@ -202,8 +202,8 @@ export async function keepRecords(pool: Pool, plan: RecrawlPlan, now: Date): Pro
   );
 }
 
-// Packs what sitemaps and feeds state of a page's changes into four bytes stored with the URL: a word and a day. Lists
-// only count for their own host.
+// Packs what sitemaps and feeds state about a page's changes (a word and a day) into four bytes stored with the URL.
+// A list counts only for its own host.
 
 const firstDayMs = Date.UTC(2000, 0, 1);
 
@@ -211,7 +211,7 @@ const dayMs = 86_400_000;
 
 const lastDay = 32_767;
 
-/** The latest statement counts, and a URL without a new one keeps its former one. Hosts must be locked. */
+/** The latest statement replaces the former one; URLs without a new one keep it. Hosts must be locked. */
 export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[]): Promise<void> {
   const stated = urls.flatMap(({ key, changeFrequency, modifiedAt }) => {
     if (changeFrequency === undefined && modifiedAt === undefined) return [];
@@ -233,7 +233,10 @@ export async function noteStated(client: PoolClient, urls: readonly AdmittedUrl[
   );
 }
 
-/** Makes pages due that their host's lists say changed after the last fetch. Hosts must be locked; the caller settles them. */
+/**
+ * Makes pages due that their host's lists say have changed since the last fetch. Hosts must be locked; the caller
+ * settles them.
+ */
 export async function fetchStatedChanges(
   client: PoolClient,
   urls: readonly AdmittedUrl[],

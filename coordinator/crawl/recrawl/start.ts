@@ -1,4 +1,4 @@
-/** The recrawl plan in force, loaded at start and at every turn and renewed by one coordinator. */
+/** Keeps the recrawl plan in force: every coordinator loads it at its start and on every run, and one of them renews it. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Timekeeper } from "#core/scheduler";
@@ -37,9 +37,9 @@ export function recrawlDuties(
     await read();
   };
   return {
-    /** The plan for incoming results. */
+    /** The plan by which incoming results are scheduled. */
     plan: (): PlanInForce => inForce(latest ?? fixedPlan, config.recrawl),
-    /** Planned mean days between two fetches of a page. */
+    /** Planned mean interval between two fetches of a page, in days. */
     meanDays: () => meanIntervalDays(config.recrawl, latest),
     start: async () => {
       await read();
@@ -48,7 +48,7 @@ export function recrawlDuties(
   };
 }
 
-/** Ignores a plan of another strategy than the policy's; changed limits apply at once. */
+/** Ignores a plan of another strategy than the policy's. Changed limits apply at once. */
 function inForce(latest: PlanInForce, policies: RecrawlPolicies): PlanInForce {
   const { strategy } = policies;
   const bounds = boundsOf(policies);

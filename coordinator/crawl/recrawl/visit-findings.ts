@@ -1,6 +1,6 @@
 /**
- * Decides from a visit's result, what was known of the URL and the plan what the visit shows of its page's changes,
- * and when the next one is.
+ * Decides what a visit shows about a page's changes and when to visit it next, from the visit's result, what was
+ * known of the URL, and the plan.
  */
 
 import type { FetchOutcome } from "#protocol/result";
@@ -17,13 +17,13 @@ import { importanceOf, type PlanInForce, plannedIntervalSeconds } from "./recraw
 export interface ThisVisit {
   readonly fetchedAt: Date;
   readonly outcome: FetchOutcome;
-  /** Digest of the fetched body; null without one. */
+  /** Digest of the fetched body; null if there is none. */
   readonly digest: string | null;
-  /** The last change stated by server or page. */
+  /** Time of the last change as stated by server or page. */
   readonly changedAt: Date | null;
 }
 
-/** Compared visits from which a page's own estimate counts. */
+/** Minimum compared visits for a page to have an estimate of its own. */
 export const learningVisits = 3;
 
 export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce): VisitFindings {
@@ -39,7 +39,7 @@ export function findingsOf(visit: ThisVisit, known: KnownPage, plan: PlanInForce
       ? null
       : { elapsedSeconds: gapSeconds, hasChanged, lastChangeSecondsAgo: unchangedSeconds, plannedSeconds };
   const sums = (compared && visitSums(compared)) ?? noVisits;
-  // A list's statement is only a hint; findings rely on the page and its server.
+  // A list's statement is only a hint. Findings rely on the page and its server.
   const stated = unchangedSeconds ?? secondsBetween(known.stated?.modifiedAt ?? null, visit.fetchedAt);
   const expected = expectedChangesPerDay({
     usualPerDay: plan.usualChangesPerDay,
@@ -62,7 +62,7 @@ function interval(known: KnownPage, changesPerDay: number, plan: PlanInForce): n
   return plannedIntervalSeconds({ changesPerDay, importance, group, hostMultiplier }, plan);
 }
 
-/** A 304 or a known digest is the same page; another digest is a changed one. */
+/** A 304 or the same digest means that the page is the same; another digest means that it has changed. */
 function changedOf({ outcome, digest }: ThisVisit, known: KnownPage): boolean | null {
   if (outcome.type === "unchanged") return false;
   if (outcome.type !== "fetched" || digest === null || known.digest === null) return null;
@@ -74,22 +74,22 @@ function secondsBetween(from: Date | null, to: Date): number | null {
   return Number.isNaN(ms) ? null : ms / 1000;
 }
 
-// When a URL is fetched again: a fixed interval after a success, otherwise a wait that fits the reason. Lasting
-// refusals wait a day; temporary trouble waits a minute, doubling up to a day; Retry-After (RFC 9110 section 10.2.3)
-// is always the minimum.
+// Decides when a URL is fetched again: a fixed interval after a success, otherwise a wait that fits the reason.
+// Lasting refusals wait a day. Temporary trouble waits a minute, doubling up to a day. Retry-After (RFC 9110 section
+// 10.2.3) is always the minimum.
 
 export interface RecrawlSettings {
   /** Interval between successful fetches. */
   readonly intervalSeconds: number;
-  /** First wait after temporary trouble; doubles with each consecutive failure. */
+  /** First wait after temporary trouble. It doubles with each consecutive failure. */
   readonly firstRetrySeconds: number;
-  /** Longest wait after temporary trouble. */
+  /** Maximum wait after temporary trouble. */
   readonly longestRetrySeconds: number;
-  /** Wait after a refusal: robots, a refused address, a missing or inaccessible page. */
+  /** Wait after a refusal: by robots.txt, a refused address, or a missing or inaccessible page. */
   readonly refusedRetrySeconds: number;
-  /** Consecutive 404 or 410 answers after which a URL is gone. */
+  /** Consecutive 404 or 410 answers after which a URL is considered gone. */
   readonly goneAfter: number;
-  /** When a gone or paid URL is tried again, in case the site came back. */
+  /** Interval at which a URL that is gone or asks for payment is tried again, in case it came back. */
   readonly goneRetrySeconds: number;
 }
 
@@ -108,21 +108,21 @@ export const defaultRecrawlSettings: RecrawlSettings = {
 interface FetchAttempt {
   readonly now: Date;
   readonly outcome: FetchOutcome;
-  /** Consecutive failures before this one; 0 when omitted. */
+  /** Consecutive failures before this one. Default: 0. */
   readonly failures?: number;
 }
 
-/** The earliest time of the next fetch. */
+/** Returns the earliest time of the next fetch. */
 export function nextFetchAt(attempt: FetchAttempt, settings: RecrawlSettings): Date {
   return new Date(attempt.now.getTime() + Math.ceil(waitSeconds(attempt, settings) * 1000));
 }
 
-/** Whether the URL leaves the frontier: missing often enough, including this time, or not for us. */
+/** Whether the URL leaves the frontier, because it was missing often enough (this visit included) or asks for payment. */
 export function isGone({ outcome, failures = 0 }: FetchAttempt, { goneAfter }: RecrawlSettings): boolean {
   return asksPayment(outcome) || (isMissing(outcome) && failures + 1 >= goneAfter);
 }
 
-/** How long a URL rests after consecutive bot-gate answers: a day, doubling to two weeks. */
+/** How many days a URL rests after consecutive answers by a bot gate: one, doubling to two weeks. */
 export const firstGateRestDays = 1;
 export const longestGateRestDays = 14;
 
@@ -138,7 +138,7 @@ function waitSeconds(attempt: FetchAttempt, settings: RecrawlSettings): number {
     case "refused-address":
       return settings.refusedRetrySeconds;
     case "failed":
-      // When the whole host is gated it rests as a whole; a gate before this URL alone leaves the others.
+      // If the whole host is gated, it rests as a whole. A gate in front of this URL alone does not affect the others.
       return challengeOf(outcome) === null
         ? retrySeconds(attempt, settings)
         : daySeconds *
