@@ -1,8 +1,8 @@
 /**
- * Partitions of table page_fetch by UTC day, created ahead and dropped whole when old. Rows without a partition are in
- * page_fetch_default, so that no result fails for lack of one (after a clock jump, or weeks without maintenance), and
- * move to their day once it exists. With days rather than host hashes, removing old fetches means dropping a table,
- * and only today's indexes are written.
+ * Partitions of table page_fetch by UTC day, created ahead and dropped as a whole when old. A row without a partition
+ * goes to page_fetch_default, so that no result fails for lack of one (after a clock jump, or weeks without
+ * maintenance), and moves to its day once that exists. Because days and not host hashes divide the table, old fetches
+ * are removed by dropping a table, and only today's indexes are written.
  */
 import type { Pool, PoolClient } from "pg";
 import { partsSql } from "#db/table-sizes";
@@ -11,29 +11,29 @@ import { inTransaction } from "../../database/transaction.ts";
 
 const dayMs = 86_400_000;
 
-/** Days created in advance. */
+/** Days for which partitions are created in advance. */
 const daysAhead = 3;
 
 const lockName = "nearcrawl-fetch-days";
 
 /**
- * Attaching and dropping wait for readers of the table and block others meanwhile, so they are limited to this time
- * and retried at the next turn.
+ * Attaching and dropping wait for the table's readers and block others meanwhile, so they are limited to this time
+ * and retried on the next run.
  */
 const lockTimeoutMs = 2000;
 
-/** Rows too old for a day that are deleted at once. */
+/** Rows older than every kept day that are deleted at a time. */
 const deletedAtOnce = 20_000;
 
 export interface KeptFetchDays {
   readonly made: readonly string[];
   readonly dropped: readonly string[];
-  /** Fetches that were in page_fetch_default. */
+  /** Number of fetches moved out of page_fetch_default. */
   readonly moved: number;
   readonly deleted: number;
 }
 
-/** Creates days from today on and for rows without one; drops days before `keepDays`. Null when another coordinator is doing so. */
+/** Creates partitions for rows without one and for coming days; drops old days. Null if another coordinator is doing so. */
 export async function keepFetchDays(
   pool: Pool,
   { keepDays, now }: { readonly keepDays: number; readonly now: Date },
@@ -43,7 +43,7 @@ export async function keepFetchDays(
   return await alone(pool, lockName, async () => {
     const deleted = await deleteWithoutDay(pool, dayStart(oldest));
     const parts = await dayParts(pool);
-    // A partition without a beginning contains what was there before days were used.
+    // A partition without a beginning holds everything from before partitions were by day.
     const isCovered = (day: number) =>
       parts.some(({ from, to }) => (from === null || from <= dayStart(day)) && dayStart(day) < to);
     const ahead = Array.from({ length: daysAhead + 1 }, (_, days) => today + days);
@@ -63,12 +63,12 @@ const nameOf = (day: number) => `page_fetch_${dayStart(day).toISOString().slice(
 
 interface Part {
   readonly name: string;
-  /** Null without a beginning. */
+  /** First day of the partition; null if it has no beginning. */
   readonly from: Date | null;
   readonly to: Date;
 }
 
-/** Excludes the default partition. Bounds are written and read in the session's time zone. */
+/** Excludes the default partition. Bounds are written and read in the time zone of the session. */
 async function dayParts(pool: Pool): Promise<Part[]> {
   const { rows } = await pool.query<Part>(
     `select name, (regexp_match(bounds, 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as "from",
@@ -79,7 +79,7 @@ async function dayParts(pool: Pool): Promise<Part[]> {
   return rows;
 }
 
-/** Usually there are none; the default partition is scanned. */
+/** Scans the default partition, which is usually empty. */
 async function daysWithoutPart(pool: Pool, from: Date, to: Date): Promise<number[]> {
   const { rows } = await pool.query<{ day: number }>(
     `select distinct floor(extract(epoch from fetched_at) / 86400)::int as day
@@ -101,8 +101,8 @@ async function deleteWithoutDay(pool: Pool, before: Date): Promise<number> {
 }
 
 /**
- * Returns how many rows moved. Locks the whole table, because a writer waiting for the default partition's lock alone
- * would already have chosen it, and would fail.
+ * Returns how many rows moved. Locks the whole table: a writer that waited only for the lock of the default partition
+ * would already have chosen that partition, and would fail.
  */
 async function makeDay(pool: Pool, day: number): Promise<number> {
   const [name, from, to] = [nameOf(day), dayStart(day).toISOString(), dayStart(day + 1).toISOString()];

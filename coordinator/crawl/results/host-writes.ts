@@ -1,6 +1,6 @@
 /**
- * Updates a host's row from a batch of results: when it may be contacted again and at what pace, its robots.txt, the
- * protocol, and the sizes and worth of its pages (frontier/budgets.ts).
+ * Updates hosts' rows from a batch of results: when a host may be contacted again and at what pace, its robots.txt,
+ * its protocol versions, and the sizes and worth of its pages (frontier/budgets.ts).
  */
 import type { PoolClient } from "pg";
 import type { HostHash } from "#core/ids";
@@ -16,7 +16,7 @@ import { type HostPages, hostPageColumns, paidHostRestDays, paymentsInARow } fro
 import { keptRate } from "../frontier/host-pace.ts";
 import { firstGateRestDays, longestGateRestDays } from "../recrawl/visit-findings.ts";
 
-/** `worths` matches the results' order. Hosts must be locked. */
+/** `worths` is in the same order as the results. Hosts must be locked. */
 export async function updateHosts(
   client: PoolClient,
   batch: Batch,
@@ -26,7 +26,7 @@ export async function updateHosts(
   await client.query(updateSql, [paidRestUntil, ...given.valuesOf(hostRows(batch, worths))]);
 }
 
-/** Counts of its pages, named as their columns. */
+/** Counts of the host's pages, named as their columns. */
 const countedFigures = ["good", "nearDuplicates", "notFound", "empty", "failed", "trappedLinks"] as const;
 
 const given = rowsGiven(
@@ -45,21 +45,21 @@ const counted = countedFigures.map((figure) => {
 
 const dayMs = 86_400_000;
 
-/** SQL: consecutive 402 answers after the batch. */
+/** SQL: how many consecutive 402 answers there are after the batch. */
 const paymentsAfter = `(case when given.answers_otherwise then 0 else coalesce(h.payments_asked, 0) end + given.payments)`;
 
-/** SQL: consecutive bot-gate answers after the batch; tries during the rest count as one with the answer before. */
+/** SQL: consecutive answers by a bot gate after the batch. Answers while the host rests do not count again. */
 const challengesAfter = `case
   when given.opened or h.challenges is null then 1
   when given.challenged_at >= h.not_before then least(h.challenges + 1, 1000)
   else h.challenges
 end`;
 
-/** SQL: end of the host's rest, from its first try. */
+/** SQL: when the host's rest ends, counted from the first try that was answered by a gate. */
 const gateRestsUntil = `given.challenged_at + interval '1 day' * least(${longestGateRestDays},
   ${firstGateRestDays} * 2 ^ least(30, (${challengesAfter}) - 1))`;
 
-/** SQL: the given value after a challenge, null after the site's own answer, otherwise unchanged. */
+/** SQL: `told` after a challenge, null after an answer by the site itself, otherwise `before`. */
 const ofChallenge = (told: string, before: string) =>
   `case when given.challenged_at is not null then ${told} when not given.opened then ${before} end`;
 
@@ -88,7 +88,7 @@ const updateSql = `update frontier_host h
          fetched_bytes = h.fetched_bytes + given.wire_bytes,
          robots_state = coalesce(given.robots_state, h.robots_state),
          robots_at = coalesce(given.robots_at, h.robots_at),
-         -- A crawler reports the cap it was given, which is not the site's delay.
+         -- A crawler under a cap reports the cap, which is not the site's own delay.
          crawl_delay_ms = case when given.crawl_delay_ms = h.cap_delay_ms then h.crawl_delay_ms
            else coalesce(given.crawl_delay_ms, h.crawl_delay_ms) end,
          back_off_ms = coalesce(given.back_off_ms, h.back_off_ms),
@@ -111,7 +111,7 @@ const figureOf: Readonly<Record<PageWorth, keyof HostPages & keyof HostRow>> = {
 
 type HostRow = ReturnType<typeof emptyRow>;
 
-/** One row per host; of repeated facts the later result's counts. */
+/** Builds one row per host. If a fact occurs several times, the later result's counts. */
 function hostRows({ results, now }: Batch, worths: readonly (PageWorth | null)[]): HostRow[] {
   const rows = new Map<HostHash, HostRow>();
   results.forEach((counted, index) => {
@@ -138,7 +138,7 @@ function addFetch(row: HostRow, { result, before }: CountedResult, now: Date): v
   row.tlsVersion = result.connection.tls === null ? null : clean(result.connection.tls);
 }
 
-/** Older back-offs are irrelevant, since the longest is a day. */
+/** Older back-offs no longer matter, since the longest is a day. */
 const oldestBackOffMs = 2 * 86_400_000;
 
 function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
@@ -147,7 +147,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   if (robots !== undefined) {
     row.robotsState = robots.state;
     row.robotsAt = fetchedAt;
-    // An unreadable robots.txt leaves the delay unchanged.
+    // A robots.txt that cannot be read leaves the delay unchanged.
     const isRead = robots.state === "rules" || robots.state === "none";
     if (isRead) row.crawlDelayMs = Math.round((robots.crawlDelaySeconds ?? 0) * 1000);
   }
@@ -159,7 +159,7 @@ function addPace(row: HostRow, { result }: CountedResult, now: Date): void {
   row.tolerated = pace.tolerated === undefined ? null : JSON.stringify(keptRate(pace.tolerated, fetchedAt));
 }
 
-/** Robots.txt, redirects and server trouble say nothing about payment. */
+/** Ignores robots.txt, redirects and server trouble, which say nothing about payment. */
 function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
   const { outcome } = result;
   if (outcome.type === "http-error" && asksPayment(outcome)) {
@@ -174,8 +174,9 @@ function addPayment(row: HostRow, { result }: CountedResult, now: Date): void {
 }
 
 /**
- * A page of the host, or a missing one, opens the gate, whoever asked. What gates let through does not: redirects to
- * https, robots.txt, sitemaps, images; nor do other errors, which may be the gate's.
+ * A page of the host, or a missing one, shows that the gate is open, whichever crawler asked. Redirects to https,
+ * robots.txt, sitemaps and images do not, because gates let them through. Nor do other errors, which may be the
+ * gate's.
  */
 function addChallenge(row: HostRow, { result }: CountedResult, now: Date): void {
   const { outcome } = result;
@@ -193,7 +194,7 @@ function addChallenge(row: HostRow, { result }: CountedResult, now: Date): void 
 function addWorth(row: HostRow, { result, before }: CountedResult, worth: PageWorth | null): void {
   if (before.worth !== null) row[figureOf[before.worth]] -= 1;
   if (worth !== null) row[figureOf[worth]] += 1;
-  // Counted at the first visit only, so that repeat visits cost a host nothing.
+  // Counts only at the first visit, so that repeat visits do not lower the host's worth.
   if (before.visits === 0) row.trappedLinks += Math.min(maxPageLinks, result.page?.trappedLinks ?? 0);
 }
 
@@ -209,22 +210,22 @@ function emptyRow(hostHash: HostHash, notBefore: Date) {
     tolerated: null as string | null,
     httpVersion: null as string | null,
     tlsVersion: null as string | null,
-    /** The last consecutive 402 answers, and whether another answer came before them. */
+    /** How many 402 answers came last in a row, and whether there was another answer before them. */
     payments: 0,
     answersOtherwise: false,
     paymentAskedAt: null as Date | null,
     paymentPrice: null as string | null,
-    /** The last challenge, unless the site itself answered after it. */
+    /** When the last challenge was, unless the site itself answered after it. */
     challengedAt: null as Date | null,
     challengeProvider: null as string | null,
     challengeOf: null as string | null,
-    /** True when the site itself answered, perhaps before a bot gate. */
+    /** Whether the site itself answered, even if a bot gate did so later. */
     opened: false,
     ...{ good: 0, nearDuplicates: 0, notFound: 0, empty: 0, failed: 0, trappedLinks: 0 },
   };
 }
 
-/** Counts links from other hosts at their target hosts in the frontier. Hosts must be locked. */
+/** Counts links from other hosts per target host in the frontier. Hosts must be locked. */
 export async function countOutsideLinks(
   client: PoolClient,
   links: { readonly added: readonly ChangedLink[]; readonly removed: readonly ChangedLink[] },
@@ -242,7 +243,7 @@ export async function countOutsideLinks(
   );
 }
 
-/** Takes changes, of which a host may have several. Hosts must be locked. */
+/** `differences` may have several entries per host. Hosts must be locked. */
 export async function addOutsideLinks(
   client: PoolClient,
   differences: readonly { readonly hostHash: HostHash; readonly links: number }[],
@@ -262,10 +263,10 @@ export async function addOutsideLinks(
   );
 }
 
-// Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A
-// sitemap counts for its own host, and for another host only if that host's robots.txt names it.
+// Table named_sitemap: cross-submitted sitemaps (sitemaps.org/protocol, "Sitemaps & Cross Submits"). A sitemap counts
+// for its own host, and for another host only if that host's robots.txt names it.
 
-/** Replaces what the results' robots.txt files name on other hosts. Hosts must be locked. */
+/** Replaces the sitemaps on other hosts that these results' robots.txt files name. Hosts must be locked. */
 export async function noteNamedSitemaps(
   client: PoolClient,
   results: readonly CountedResult[],
@@ -306,8 +307,8 @@ export async function noteNamedSitemaps(
 }
 
 /**
- * Adds accepted entries of other hosts to the results. A sitemap with rejected entries loses its validators, so that
- * it is read in full once a robots.txt names it.
+ * Adds entries of other hosts to the results if those hosts accept them. A sitemap with rejected entries loses its
+ * validators, so that it is read in full once a robots.txt names it.
  */
 export async function withNamedSitemaps(
   client: PoolClient,

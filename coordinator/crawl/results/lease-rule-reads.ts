@@ -1,6 +1,6 @@
 /**
- * Decides which results count: those under their crawler's open lease, for a URL the lease still holds, at a possible
- * pace. Others are dropped one by one, and those that no honest crawler sends are reported.
+ * Decides which results count: those under an open lease of their crawler, for a URL that the lease still has, at a
+ * possible pace. Others are dropped one by one. Those that no honest crawler would send are reported.
  */
 import type { PoolClient } from "pg";
 import type { CrawlerId } from "#core/ids";
@@ -16,15 +16,15 @@ interface Sifted {
   readonly refused: readonly RefusedResult[];
 }
 
-/** A lease's first results may come at once (unchanged pages of a fast host), then at most fifty a second. */
+/** This many results may come at once at the start of a lease (unchanged pages of a fast host), then fifty a second at most. */
 const atOnce = 10;
 
 const leastGapMs = 20;
 
-/** Clock difference tolerated before it is reported. */
+/** Maximum difference between clocks that is not reported. */
 const clockToleranceMs = 10 * 60_000;
 
-/** The leases stay locked until the end of the transaction. */
+/** Leases stay locked until the transaction ends. */
 export async function siftResults(
   client: PoolClient,
   batch: { readonly crawlerId: CrawlerId; readonly now: Date },
@@ -59,7 +59,7 @@ interface Held {
   readonly one: ArrivedResult;
   readonly before: UrlBefore;
   readonly grantedAt: Date;
-  /** Results the lease had before this batch. */
+  /** How many results of the lease were taken before this batch. */
   readonly taken: number;
 }
 
@@ -113,7 +113,7 @@ function isTooFast(held: readonly Held[], index: number, now: Date): boolean {
   const { one, grantedAt, taken } = held[index]!;
   const earlier = held.slice(0, index).filter((other) => other.one.leaseId === one.leaseId).length;
   const elapsedMs = now.getTime() - grantedAt.getTime();
-  // Our own clock was set back, so the pace is unknown.
+  // The coordinator's own clock was set back, so the pace is unknown.
   if (elapsedMs < 0) return false;
   return taken + earlier + 1 > atOnce + elapsedMs / leastGapMs;
 }
@@ -124,7 +124,7 @@ const tooFast = (count: number): RefusedResult => ({
   count,
 });
 
-/** A fetch dated before its lease began, by the crawler's clock, is dated at its beginning. */
+/** If the crawler's clock dates a fetch before its lease, it is dated at the beginning of the lease. */
 function inTime(one: ArrivedResult, grantedAt: Date, now: Date): ArrivedResult {
   const fetchedMs = Date.parse(one.result.fetchedAt);
   const ms = Math.min(Math.max(fetchedMs, grantedAt.getTime()), Math.max(now.getTime(), grantedAt.getTime()));
@@ -146,8 +146,8 @@ function wrongClocks(held: readonly Held[], now: Date): RefusedResult[] {
 }
 
 /**
- * Results without a lease that are not merely late. A comparison lease's URLs are not the frontier's, so a duplicate
- * there is nobody's fault.
+ * Reports results without a lease unless they are merely late. URLs leased for a comparison are not the frontier's,
+ * so a duplicate among them is nobody's fault.
  */
 async function namedFaults(
   client: PoolClient,

@@ -1,6 +1,6 @@
 /**
- * Table out_link, the web graph: a page's links are one packed row, and a visit with unchanged links writes nothing. A
- * batch's URLs are under leases of its crawler, so nobody else writes these rows.
+ * Table out_link, the web graph. A page's links are packed into one row, and a visit that finds the same links writes
+ * nothing. A batch's URLs are leased to its crawler, so nobody else writes these rows.
  */
 
 import { createHash } from "node:crypto";
@@ -13,13 +13,13 @@ import type { ChangedLink } from "../batch/found-urls.ts";
 import { fetchedAtOf, type LinkFacts, replacesPage } from "../batch/result-rows.ts";
 
 interface WrittenLinks {
-  /** What the frontier learns of each URL, by name. */
+  /** What the frontier learns about each URL, by name. */
   readonly facts: ReadonlyMap<string, LinkFacts>;
   readonly added: readonly ChangedLink[];
   readonly removed: readonly ChangedLink[];
 }
 
-/** Replaces pages' former links, also by none. */
+/** Replaces the pages' former links. A page may have none now. */
 export async function writeLinks(
   client: PoolClient,
   results: readonly CountedResult[],
@@ -71,7 +71,7 @@ export async function writeLinks(
   return { facts, added, removed };
 }
 
-/** The server said that the page is unchanged. */
+/** Whether the server said that the page is unchanged. */
 function isUnchanged({ result }: Pick<CountedResult, "result">): boolean {
   return result.outcome.type === "unchanged";
 }
@@ -82,11 +82,11 @@ function without(links: readonly UrlAddress[], others: readonly UrlAddress[] | n
   return links.filter(({ urlHash }) => !known.has(urlHash));
 }
 
-/** List columns are written as Postgres array literals. */
+/** The columns of a row. Lists are Postgres array literals. */
 interface PackedLinks {
   readonly digest: string;
   readonly ownLinks: number;
-  /** Those to the page's own host first, without duplicates. */
+  /** Distinct targets, those on the page's own host first. */
   readonly urls: readonly UrlHash[];
   readonly urlList: string;
   readonly hosts: string;
@@ -100,7 +100,7 @@ interface OutLinkRow extends PackedLinks, UrlAddress {
   readonly visitedAt: Date;
 }
 
-/** In the order of the page, those of its own host first. */
+/** Packs links in the order of the page, but those to its own host first. */
 export function packOutLinks(
   { hostHash: own }: Pick<UrlAddress, "hostHash">,
   links: ArrivedResult["links"],
@@ -136,7 +136,7 @@ export function packOutLinks(
   return { ...lists, ownLinks, urls: [...urls], digest: digestOf(lists) };
 }
 
-/** 64 bits of SHA-256 over the links; 0 is reserved for rows without any. */
+/** 64 bits of the links' SHA-256. 0 is reserved for rows without links. */
 function digestOf(links: Omit<PackedLinks, "digest" | "ownLinks" | "urls">): string {
   const { urlList, hosts, places, nofollows, anchors } = links;
   const hash = createHash("sha256").update(`${urlList}${hosts}${places}${nofollows}${anchors}`).digest();
@@ -171,7 +171,7 @@ interface KnownLinks {
   readonly links: number;
 }
 
-/** By page name. New pages have none. */
+/** Keyed by page name. A new page has no entry. */
 async function knownLinks(
   client: PoolClient,
   seen: readonly CountedResult[],
@@ -188,7 +188,7 @@ async function knownLinks(
   return new Map(rows.map((row) => [nameOf(row), row]));
 }
 
-/** Link targets of these pages, by name. */
+/** Reads the link targets of these pages, keyed by name. */
 async function readTargets(
   client: Pick<PoolClient, "query">,
   pages: readonly UrlAddress[],
@@ -217,16 +217,16 @@ async function readTargets(
   );
 }
 
-/** Splits a Postgres array literal of numbers. */
+/** Splits a Postgres array literal of numbers into its items. */
 const listed = (text: string): string[] => (text === "{}" ? [] : text.slice(1, -1).split(","));
 
-// How much of a page's links changed between two visits: C of the Anansi thesis (section 4.3.3). Its text calls C "the
-// ratio of changed links between two continuous visits" and gives pages with a larger ratio of change a higher priority;
-// equation 4.2 prints |previous ∩ latest| / |previous ∪ latest|, which is the ratio of links that did not change and
-// would put the pages that never change first. The text is followed here: 1 - |∩| / |∪|. Both give 1 for a page without
-// links on either visit, since the thesis says so.
+// How much of a page's links changed between two visits: C of the Anansi thesis (section 4.3.3). Its text calls C
+// "the ratio of changed links between two continuous visits" and gives pages with more change a higher priority.
+// Equation 4.2 prints |previous ∩ latest| / |previous ∪ latest|, the ratio of unchanged links, which would put pages
+// that never change first. The code follows the text: 1 - |∩| / |∪|. Both give 1 for a page without links on either
+// visit, as the thesis says.
 
-/** 0 to 1. Repeated links count once. */
+/** Returns 0 to 1. Repeated links count once. */
 export function changeRatio(previous: readonly UrlAddress[], latest: readonly UrlAddress[]): number {
   const before = new Set(previous.map(nameOf));
   const now = new Set(latest.map(nameOf));
@@ -236,5 +236,5 @@ export function changeRatio(previous: readonly UrlAddress[], latest: readonly Ur
   return 1 - inCommon / (before.size + now.size - inCommon);
 }
 
-/** The ratio for unchanged links. */
+/** The ratio when no link changed. */
 const ratioOfSame = (links: number) => (links === 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-/** Table page: what the index has of each URL. */
+/** Table page: what the index stores about each URL. */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
@@ -8,7 +8,7 @@ import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
 import { type Batch, type PageRow, pageRow, replacesPage } from "../batch/result-rows.ts";
 import { fallsSilent, writeStatements } from "./stated-uses-store.ts";
 
-/** Replaces pages, and removes those of URLs without one. Returns URLs (by `nameOf`) whose page nearly equals another's. */
+/** Replaces pages and removes those of URLs without one. Returns URLs (by `nameOf`) whose page nearly equals another page. */
 export async function writePages(client: PoolClient, batch: Batch): Promise<ReadonlySet<string>> {
   const replaced = batch.results.filter(({ result }) => replacesPage(result.outcome));
   const pages = replaced.flatMap((counted) => {
@@ -71,7 +71,7 @@ const upsertSql = `insert into page (crawler_id, ${given.names.join(", ")})
           .map((column) => `${column} = ${written(column)}`)
           .join(", ")}`;
 
-/** An unchanged list of statements keeps its time. */
+/** If the list of statements is unchanged, keeps its time. */
 function written(column: string): string {
   if (column !== "preferences_since") return `excluded.${column}`;
   return `case when page.preference_set = excluded.preference_set then page.preferences_since
@@ -79,11 +79,11 @@ function written(column: string): string {
 }
 
 interface PlacedTexts {
-  /** By `nameOf`; texts too short to compare have none. */
+  /** Keyed by `nameOf`. Texts too short to compare have no entry. */
   readonly places: ReadonlyMap<string, TextPlace>;
-  /** Pages (by `nameOf`) that nearly equal another's. */
+  /** Pages, by `nameOf`, that nearly equal another page. */
   readonly nearDuplicates: ReadonlySet<string>;
-  /** Call after the pages are written. */
+  /** Call it after the pages are written. */
   settle(): Promise<void>;
 }
 
@@ -92,7 +92,7 @@ interface Page {
   readonly row: PageRow;
 }
 
-/** Call before pages are written. An unchanged text keeps its place without a look-up. */
+/** Call it before pages are written. An unchanged text stays in its group without a look-up. */
 async function placeTexts(
   client: PoolClient,
   batch: { readonly replaced: readonly CountedResult[]; readonly pages: readonly Page[] },
@@ -142,7 +142,7 @@ interface TextBefore extends UrlAddress {
   readonly place: TextPlace;
 }
 
-/** The indexed, comparable texts of these URLs; none without a former visit. */
+/** Returns these URLs' texts in the index that can be compared. A URL without an earlier visit has none. */
 async function textsBefore(
   client: PoolClient,
   replaced: readonly CountedResult[],
@@ -167,7 +167,7 @@ async function textsBefore(
   );
 }
 
-/** Near-duplicates reported by the crawler, if the index has that page of the same host in a group. */
+/** Returns near-duplicates that crawlers reported, if that page is of the same host and in a group of the index. */
 async function toldPlaces(client: PoolClient, pages: readonly Page[]): Promise<Map<string, TextPlace>> {
   const told = pages.flatMap(({ counted, row }) => {
     const key = urlKeyOf(counted.result.page?.nearDuplicateOf ?? "");
@@ -194,17 +194,17 @@ async function toldPlaces(client: PoolClient, pages: readonly Page[]): Promise<M
   );
 }
 
-// Near-duplicates on any host: 64-bit simhashes that differ in at most three bits (Manku, Jain and Das Sarma 2007,
-// section 3) share at least one of four 16-bit bands, so table text_band is searched by the four bands of a new page,
-// among texts of similar length. It holds one page per group, so a text that occurs a million times costs as much as
-// one that occurs once. The entries checked per band and length are limited, so that floods do no harm; with evenly
-// distributed simhashes nothing is missed below four million texts of similar length.
+// Finds near-duplicates on any host. 64-bit simhashes that differ in at most three bits (Manku, Jain and Das Sarma
+// 2007, section 3) share at least one of four 16-bit bands, so table text_band is searched for the four bands of a
+// new page, among texts of similar length. It has one page per group, so a text that occurs a million times costs no
+// more than one that occurs once. The entries checked per band and length are limited, so that floods do no harm.
+// With evenly distributed simhashes nothing is missed below four million texts of similar length.
 
-/** A simhash cannot distinguish shorter texts. */
+/** Minimum words of a text to compare; a simhash cannot distinguish shorter ones. */
 const fewestWordsCompared = 50;
 const mostBitsApart = 3;
 const entriesPerBand = 64;
-/** Near-duplicates have similar lengths: the shorter has at least this share of the longer one's words. */
+/** Near-duplicates have similar lengths: the shorter one has at least this share of the longer one's words. */
 const leastShareOfWords = 0.8;
 
 export interface Text extends UrlAddress {
@@ -213,7 +213,7 @@ export interface Text extends UrlAddress {
   readonly words: number;
 }
 
-/** A text's group and the page that had it first; null for the first. */
+/** A text's group and the page that had the text first; null if this page was the first. */
 export interface TextPlace {
   readonly group: string;
   readonly duplicateOf: UrlAddress | null;
@@ -223,7 +223,7 @@ export function isComparable(text: Pick<Text, "simhash" | "words">): boolean {
   return text.words >= fewestWordsCompared && !/^0*$/.test(text.simhash);
 }
 
-/** Places of comparable texts in order; among them, the earlier counts as first. */
+/** Returns the groups of comparable texts. Within `texts`, an earlier text counts as first. */
 export async function placesOf(client: PoolClient, texts: readonly Text[]): Promise<TextPlace[]> {
   const stored = await storedMatches(client, texts);
   const fresh = new Map<number, FreshText[]>();
@@ -255,7 +255,7 @@ function freshMatch(text: Text, fresh: ReadonlyMap<number, readonly FreshText[]>
   return null;
 }
 
-/** The nearest entry for each text, on ties the one with the smaller key. */
+/** Returns the entry nearest to each text, and among equally near ones that with the smaller key. */
 async function storedMatches(client: PoolClient, texts: readonly Text[]): Promise<Map<number, TextPlace>> {
   if (texts.length === 0) return new Map();
   const { rows } = await client.query<UrlAddress & { ordinal: number; group: string }>(
@@ -281,7 +281,7 @@ async function storedMatches(client: PoolClient, texts: readonly Text[]): Promis
   return new Map(rows.map(({ ordinal, group, ...duplicateOf }) => [ordinal, { group, duplicateOf }]));
 }
 
-/** Inserts the first texts of their groups. */
+/** Inserts each text that is the first of its group. */
 async function enterTexts(
   client: PoolClient,
   texts: readonly (Text & { readonly group: string })[],
@@ -299,7 +299,7 @@ async function enterTexts(
   );
 }
 
-/** Removes texts that pages no longer have; returns groups left without an entry. */
+/** Removes texts that pages no longer have. Returns the groups left without an entry. */
 export async function removeTexts(client: PoolClient, texts: readonly Text[]): Promise<string[]> {
   if (texts.length === 0) return [];
   const { rows } = await client.query<{ text_group: string }>(
@@ -312,7 +312,7 @@ export async function removeTexts(client: PoolClient, texts: readonly Text[]): P
   return [...new Set(rows.map((row) => row.text_group))];
 }
 
-/** Chooses another page to represent each group. Call after the pages are written. */
+/** Chooses another page as the entry of each group. Call it after the pages are written. */
 export async function enterHeirs(client: PoolClient, groups: readonly string[]): Promise<void> {
   if (groups.length === 0) return;
   const { rows } = await client.query<Text & { readonly group: string }>(
@@ -339,7 +339,7 @@ function rowsOf(text: Text, ordinal: number, bands: readonly number[]) {
   return bands.map((band) => ({ ordinal, band, simhash, words, hostHash, urlHash }));
 }
 
-/** Length, band number and its 16 bits in one integer: 7, 2 and 16 bits. */
+/** Packs length, band number and the band's bits into an integer of 7, 2 and 16 bits. */
 function bandsOf({ simhash, words }: Pick<Text, "simhash" | "words">, longer = 0): number[] {
   const length = lengthOf(words) + longer;
   return [0, 1, 2, 3].map((number) => {
@@ -348,12 +348,12 @@ function bandsOf({ simhash, words }: Pick<Text, "simhash" | "words">, longer = 0
   });
 }
 
-/** The bands of its own and the adjacent lengths, which cover all similar lengths. */
+/** The bands for the text's own length class and the adjacent ones, which cover all similar lengths. */
 function nearBandsOf(text: Text): number[] {
   return [-1, 0, 1].flatMap((longer) => bandsOf(text, longer));
 }
 
-/** Lengths within `leastShareOfWords` fall into the same or adjacent classes, 0 to 97. */
+/** The length class, 0 to 97. Lengths within `leastShareOfWords` of each other are in the same or adjacent classes. */
 function lengthOf(words: number): number {
   return 1 + Math.floor(Math.log(words) / -Math.log(leastShareOfWords));
 }
@@ -364,12 +364,12 @@ function isNear(a: Text, b: Text): boolean {
   return simhashDistance(a.simhash, b.simhash) <= mostBitsApart;
 }
 
-/** A practically unique number (collisions 1 in 2^64) from the page and its text. */
+/** Computes a group number from the page and its text, unique for practical purposes (collisions 1 in 2^64). */
 function groupOf(text: Text): string {
   return signed(BigInt(`0x${text.simhash}`) ^ BigInt.asUintN(64, BigInt(text.urlHash)));
 }
 
-/** As Postgres' bigint. */
+/** Converts 64 bits to Postgres' signed bigint. */
 function signed(bits: bigint): string {
   return BigInt.asIntN(64, bits).toString();
 }

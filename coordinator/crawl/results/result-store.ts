@@ -49,12 +49,12 @@ import { hearStatements } from "./stated-uses-store.ts";
 
 export type ResultStore = ReturnType<typeof createResultStore>;
 
-/** Without `known`, every URL is looked up in the frontier. */
+/** If `known` is null, every URL is looked up in the frontier. */
 export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
   return {
     /**
-     * Stores pages, fetches, links, frontier, leases and the acknowledged sequence in one transaction per batch
-     * (ascending sequences of one spool).
+     * Stores pages, fetches, links, frontier, leases and the acknowledged sequence in one transaction per batch. A
+     * batch has ascending sequences of one spool.
      */
     take: async (batch: {
       crawlerId: CrawlerId;
@@ -62,11 +62,11 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       results: readonly ArrivedResult[];
       scope: CrawlScope;
       now: Date;
-      /** The sequence to acknowledge: results without a key are missing in `results` but count as taken. */
+      /** The sequence to acknowledge. Results without a key are not in `results` but count as taken. */
       lastSequence: number;
     }): Promise<TakenResults> => await take(pool, { ...batch, known }),
 
-    /** Each crawler's fetches and wire bytes since then, to restore its day's budget. */
+    /** Returns each crawler's fetches and wire bytes after `since`, to restore its daily budget. */
     async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
       const { rows } = await pool.query<{ crawlerId: CrawlerId; pages: number; bytes: number }>(
         `select crawler_id as "crawlerId", count(*)::int as pages, sum(wire_bytes)::float8 as bytes
@@ -79,7 +79,7 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       return rows;
     },
 
-    /** The latest fetches of these hosts, oldest first, at most `perHost` each, without refusals, which were never fetched. */
+    /** Returns the latest `perHost` fetches of each host, oldest first. Refusals were never fetched and are left out. */
     async recentFetches(hosts: readonly HostHash[], perHost: number): Promise<RecentFetch[]> {
       const { rows } = await pool.query<RecentFetch>(
         `select h.host_hash as "hostHash", h.host, f.crawler_id as "crawlerId", h.subnet_id as "subnetId",
@@ -104,8 +104,8 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
 
 /**
  * One transaction per batch. If the database cannot store a value (such as a text that is no tsvector), it bisects
- * down to the faulty result and stores that as failed at the crawler's fault; otherwise every retry would block all
- * that follows.
+ * the batch down to the faulty result and stores that as failed by the crawler's fault. Otherwise every retry would
+ * block all later results.
  */
 async function take(pool: Pool, batch: ResultBatch): Promise<TakenResults> {
   try {
@@ -143,14 +143,14 @@ async function takeAtOnce(pool: Pool, batch: ResultBatch): Promise<TakenResults>
   return taken;
 }
 
-/** Keeps nothing else of it, since the fault may be anywhere. */
+/** Keeps only URL, time and delay, since the fault may be anywhere else. */
 function asFailed(arrived: ArrivedResult, reason: string): ArrivedResult {
   const { url, fetchedAt, hostDelayMs } = arrived.result;
   const result = failedResult({ url, fetchedAt, hostDelayMs }, reason);
   return { ...arrived, admit: [], foreign: [], links: [], result };
 }
 
-/** Combines the parts of one batch. */
+/** Adds up what was taken of two parts of a batch. */
 function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
   const posted = (a.posted ?? 0) + (b.posted ?? 0);
   const refused = [...(a.refused ?? []), ...(b.refused ?? [])];
@@ -164,13 +164,12 @@ function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
   };
 }
 
-// At-least-once on the wire becomes exactly-once here: the row of the crawler's spool, which holds the
-// highest sequence that is committed, is locked first and raised in the same transaction that stores the
-// results.
+// Results arrive at least once and are stored exactly once: the row of the crawler's spool, which holds the highest
+// committed sequence, is locked first and raised in the same transaction that stores the results.
 
 type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
 
-/** Stores a batch inside the caller's transaction: new results under a lease, and the acknowledged sequence. */
+/** Stores a batch within the caller's transaction: the new results under a lease, and the acknowledged sequence. */
 async function takeBatch(
   on: LeaseTransaction,
   batch: ResultBatch,
@@ -198,7 +197,7 @@ async function takeBatch(
   return { taken, held };
 }
 
-/** Version 0.2.0 omitted known texts. If the text is no longer stored, the page is fetched again in a minute. */
+/** Version 0.2.0 omits texts that are known here. If the text is no longer stored, the page is fetched again in a minute. */
 function asFailureWithoutText(counted: CountedResult): CountedResult {
   const { result } = counted;
   if (result.page?.textKnown !== true) return counted;
@@ -236,7 +235,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
   );
 }
 
-/** Locks and writes nothing of other hosts; effects on them go to the outbox. */
+/** Locks and writes only the pages' hosts. Effects on other hosts go to the outbox. */
 async function store(
   { client, turns }: LeaseTransaction,
   { crawlerId, scope, now, known }: ResultBatch,
@@ -276,7 +275,7 @@ async function store(
   await settleHosts(client, [...pageHosts]);
   await noteForeign(client, found, { links: nearLinks, now });
 
-  // A URL too deep here may still matter to its owner.
+  // A URL that is too deep here may still matter to the coordinator that owns it.
   const maxDepth = found.foreign === null ? scope.maxDepth : Number.POSITIVE_INFINITY;
   const far = distinctUrls(
     named.filter((url) => !isNear(url) && isNew(url)),
@@ -286,7 +285,7 @@ async function store(
   return { newUrls, held, posted };
 }
 
-/** Splits links by whether their host is one of the batch's. */
+/** Splits links by whether their host is one of the batch's hosts. */
 function divide<Link extends UrlAddress>(
   links: readonly Link[],
   pageHosts: ReadonlySet<HostHash>,
@@ -295,7 +294,7 @@ function divide<Link extends UrlAddress>(
   return { near: links.filter(isNear), far: links.filter((link) => !isNear(link)) };
 }
 
-/** Depths count from the naming page unless from a seed; URLs behind too many redirects are dropped. */
+/** Depth counts from the page that names the URL, or from a seed. URLs behind too many redirects are dropped. */
 function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] {
   const linkedFrom = registrableDomain(page.host);
   return admit.flatMap((url) => {
@@ -310,14 +309,14 @@ function admittedBy({ admit, before, key: page }: CountedResult): AdmittedUrl[] 
   });
 }
 
-/** The public address at which the host was contacted. */
+/** Returns the address at which the host was contacted, if it is a public one. */
 function seenAddress({ key, result }: CountedResult): { hostHash: HostHash; address: string }[] {
   const address = result.address === null ? null : parseAddress(result.address);
   if (result.address === null || address === null || specialPurposeOf(address) !== null) return [];
   return [{ hostHash: key.hostHash, address: result.address }];
 }
 
-// The batch's statements.
+// SQL statements that write a batch.
 
 const fetches = rowsGiven(
   `host_hash bigint, url_hash bigint, fetched_at timestamptz, outcome text, blame text, status smallint, address inet,
@@ -339,7 +338,7 @@ const urls = rowsGiven(
    unchanged_seconds real, changes_per_day real`,
 );
 
-/** Updates the URLs; `worths` matches the results' order. */
+/** Updates the URLs. `worths` is in the same order as the results. */
 async function updateUrls(
   client: PoolClient,
   { results, now, linkFacts }: Batch,
@@ -378,7 +377,7 @@ async function updateUrls(
 
 const noLinkFacts: LinkFacts = { outLinks: null, changeRatio: null };
 
-/** Removes URLs from their leases; the last one closes its lease. Returns the closed ones. */
+/** Removes URLs from their leases, and closes each lease that has none left. Returns the closed leases. */
 async function countLeasesDown(
   client: PoolClient,
   { crawlerId, results, now }: Batch,
@@ -408,14 +407,14 @@ async function countLeasesDown(
   return rows;
 }
 
-// Table site_touch: a batch's hosts and their counts as one appended row, which the list of sites processes later
-// (sites/sites-upkeep-store.ts), so that results never wait for the list.
+// Table site_touch: appends one row with a batch's hosts and their counts. The list of sites processes it later
+// (sites/sites-upkeep-store.ts), so that results never wait for that list.
 
 interface TouchedSite {
   readonly hostHash: HostHash;
   fetches: number;
   failures: number;
-  /** Null when everything was refused. */
+  /** Time of the latest fetch; null if all were refused. */
   fetchedAt: Date | null;
 }
 

@@ -1,4 +1,4 @@
-/** Displays a site's statements about a page's uses. */
+/** Displays what a site states about a page's uses. */
 import { list, plain, section } from "../../ask/document.ts";
 import type { Node } from "../../ask/operation.ts";
 import { small } from "../../web/components.ts";
@@ -6,7 +6,7 @@ import { instant } from "../../web/format.ts";
 import { html } from "../../web/html.ts";
 import { answersWords, type StatedUses, statementLines } from "../batch/stated-uses.ts";
 
-/** Null when nothing is stated. */
+/** Returns null if nothing is stated. */
 export function statedSection(stated: StatedUses | null): Node | null {
   if (stated === null) return null;
   return section("What the site states", [

@@ -1,6 +1,6 @@
 /**
- * Table preference_set: distinct lists of sites' statements about their pages' uses, and which page has which. Written
- * in the results' transaction.
+ * Table preference_set: distinct lists of what sites state about their pages' uses, and which page has which list.
+ * Written in the transaction that stores the results.
  */
 import { createHash } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
@@ -23,7 +23,7 @@ interface PageBefore extends UrlAddress {
   readonly statements: readonly StatedPreference[] | null;
 }
 
-/** Adds sites' statements to the results of pages. */
+/** Adds what sites state to the results for their pages. */
 export async function hearStatements(
   client: PoolClient,
   counted: readonly CountedResult[],
@@ -61,14 +61,14 @@ export async function hearStatements(
   });
 }
 
-/** True for read or unchanged pages, and for any outcome of one that must not be searched. */
+/** Returns true for pages read or unchanged, and for any outcome that leaves the page but forbids searching it. */
 function speaksOfPage({ result }: CountedResult): boolean {
   const { outcome, preferences = [] } = result;
   if (outcome.type === "unchanged" || indexedPage(result) !== null) return true;
   return !replacesPage(outcome) && !maySearch(preferences);
 }
 
-/** The indexed pages' lists. */
+/** Reads the lists of pages in the index. */
 async function setsOfPages(
   client: PoolClient,
   pages: readonly UrlAddress[],
@@ -87,10 +87,10 @@ async function setsOfPages(
 const digestOf = (statements: readonly StatedPreference[]): string =>
   createHash("sha256").update(JSON.stringify(statements)).digest("hex").slice(0, 32);
 
-/** The use of a list is recorded again after this time. */
+/** How long the recorded use of a list stays valid before it is recorded again. */
 const freshMs = 86_400_000;
 
-/** By digest, in sorted order to avoid deadlocks. */
+/** Returns list numbers by digest. Inserts in sorted order to avoid deadlocks. */
 async function numbersOf(
   client: PoolClient,
   lists: readonly (readonly StatedPreference[])[],
@@ -127,11 +127,11 @@ async function numbersOf(
   return numbers;
 }
 
-/** True for a page that stays but must no longer be searched. */
+/** Whether the page stays in the index but must no longer be searched. */
 export const fallsSilent = ({ result, stated }: CountedResult): boolean =>
   indexedPage(result) === null && stated?.before?.maySearch === true && !stated.maySearch;
 
-/** Updates statements of unchanged pages, and removes the words of those that must no longer be searched. */
+/** Updates the statements of unchanged pages, and removes the words of pages that must no longer be searched. */
 export async function writeStatements(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
@@ -158,7 +158,7 @@ export async function writeStatements(
   await silence(client, changed.filter(fallsSilent));
 }
 
-/** Only the page's row remains; the next visit writes its links again. */
+/** Keeps only the page's row. The next visit writes its links again. */
 async function silence(client: PoolClient, results: readonly CountedResult[]): Promise<void> {
   if (results.length === 0) return;
   const keys = columnsOf(
@@ -183,7 +183,7 @@ async function silence(client: PoolClient, results: readonly CountedResult[]): P
   );
 }
 
-/** Null when nothing is stated or the index has no such page. */
+/** Returns null if nothing is stated or the index has no such page. */
 export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<StatedUses | null> {
   const { rows } = await pool.query<
     Pick<StatedUses, "answers" | "statements"> & { since: Date; confirmed: Date }
@@ -205,7 +205,7 @@ export async function statedUsesOf(pool: Pool, page: UrlAddress): Promise<Stated
   return { answers, statements, since: since.toISOString(), confirmedAt: confirmed.toISOString() };
 }
 
-/** Pages of one host considered, some 0.1 s. */
+/** Maximum pages of a host that are read, which takes 0.1 s. */
 const mostPagesOfHost = 10_000;
 
 export async function statedOfHost(
@@ -227,7 +227,7 @@ export async function statedOfHost(
   return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
 
-/** Records that a batch's lists are in use; rows locked by others are being recorded already. */
+/** Records that a batch's lists are in use. Rows that are locked are being recorded by others already. */
 export async function noteUsedSets(client: PoolClient, sets: readonly number[], now: Date): Promise<void> {
   if (sets.length === 0) return;
   await client.query(
@@ -240,7 +240,7 @@ export async function noteUsedSets(client: PoolClient, sets: readonly number[], 
   );
 }
 
-/** Removes lists unused since then, also by the search's last full walk; returns how many. */
+/** Removes lists unused since `before` and since the search's last full walk. Returns how many. */
 export async function forgetUnusedSets(pool: Pool, before: Date, most: number): Promise<number> {
   const { rowCount } = await pool.query(
     `delete from preference_set

@@ -1,6 +1,6 @@
 /**
  * Turns a crawler's results into pages, fetches, links and frontier rows, in one transaction with the acknowledged
- * sequence. Decisions are made here (keys, links to follow, time of the next fetch); the store only writes.
+ * sequence. Everything is decided here (keys, links to follow, time of the next fetch); the store only writes.
  */
 
 import { type UrlKey, urlKeyOf } from "#core/url-key";
@@ -34,11 +34,11 @@ import type { ResultStore } from "./result-store.ts";
 export interface TakeResultsSettings {
   readonly scope: CrawlScope;
   readonly recrawl: RecrawlSettings;
-  /** When absent, every page has the same interval. */
+  /** If absent, all pages have the same interval. */
   readonly plan?: PlanInForce;
 }
 
-/** Resolves when committed. A result whose URL has no key is acknowledged and dropped. */
+/** Resolves when committed. A result whose URL has no key is dropped but acknowledged. */
 export async function takeResults(
   batch: ResultBatch,
   results: ResultStore,
@@ -67,7 +67,7 @@ export async function takeResults(
   return refused.length === 0 ? taken : { ...taken, refused };
 }
 
-/** Combines faults into one incident with the first one's words. */
+/** Combines faults into one incident, with the words of the first. */
 function incidentOf(kind: string, faults: readonly string[]): RefusedResult[] {
   const [words] = faults;
   return words === undefined ? [] : [{ kind, words, count: faults.length }];
@@ -97,7 +97,7 @@ interface Again {
   readonly page: Parameters<ArrivedResult["again"]>[1];
 }
 
-/** By the plan if it knows the page, otherwise after the fixed interval; failures have their own wait. */
+/** By the plan if it knows the page, otherwise after the fixed interval. Failures have a wait of their own. */
 function againAt({ result, now, failures, page }: Again, settings: TakeResultsSettings): NextFetch {
   const outcome = outcomeForRecrawl(result);
   const visit =
@@ -123,7 +123,7 @@ function visitOf(result: FetchResult, outcome: FetchOutcome, fetchedAt: Date): T
   };
 }
 
-/** A page that says "not found" with status 200 is treated like a missing one. */
+/** Treats a page that says "not found" with status 200 as missing. */
 function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
   const isMissing = outcome.type === "fetched" && page?.softNotFound === true;
   return isMissing ? { type: "http-error", status: 404, retryAfterSeconds: null } : outcome;
@@ -131,8 +131,8 @@ function outcomeForRecrawl({ outcome, page }: FetchResult): FetchOutcome {
 
 // The URLs that a result names. Links and redirects belong to the web graph; sitemaps, feeds and their entries do
 // not. Those that may be followed are admitted, except links of a type that no crawler reads. Redirects, including a
-// meta refresh of a few seconds, add no depth; what a host's own robots.txt and lists name has the depth of its seeds
-// or one more; everything else is one link deeper than the page.
+// meta refresh of a few seconds, add no depth. What a host's own robots.txt and lists name has the depth of its seeds
+// or one more. Everything else is one link deeper than the page.
 
 export function namedUrls(
   result: FetchResult,
@@ -147,7 +147,7 @@ export function namedUrls(
   };
 }
 
-/** Entries of other hosts also count one link from a seed, if that host names the sitemap. */
+/** An entry of another host has a depth of one link from a seed, if that host's robots.txt names the sitemap. */
 function crossSubmitted({ foreignLinks = [] }: PageExtract, from: UrlKey): AdmittedUrl[] {
   return foreignLinks.flatMap(({ url }) => {
     const key = urlKeyOf(url);
@@ -175,7 +175,7 @@ function fromRedirect(location: string, from: UrlKey): Pick<ArrivedResult, "link
   return { links: [link], admit: [{ key, depth: 0, redirects: 1 }] };
 }
 
-/** A later refresh belongs to a readable page, so its target is an ordinary link. */
+/** A page with a slower refresh can be read, so the target of the refresh is an ordinary link. */
 const mostRedirectSeconds = 10;
 
 function refreshOf({ refresh, robots }: PageExtract, from: UrlKey, followNofollow: boolean): AdmittedUrl[] {
@@ -195,7 +195,7 @@ function fromPage(
   for (const { url, anchor, nofollow, contentType } of page.links) {
     const key = urlKeyOf(url);
     if (typeof key === "string" || key.url === from.url) continue;
-    // Of several links to one URL, the first that may be followed counts.
+    // Among links to one URL, the first that may be followed counts.
     if (links.get(key.url)?.nofollow === false || (nofollow && links.has(key.url))) continue;
     links.set(key.url, { hostHash: key.hostHash, urlHash: key.urlHash, anchor, nofollow });
     if (contentType !== undefined) continue;
@@ -204,7 +204,7 @@ function fromPage(
   return { links: [...links.values()], admit };
 }
 
-/** Entries of a list's own host count one link from a seed, however deep the list was found. */
+/** Entries of the list's own host have a depth of one link from a seed, however deep the list was found. */
 function fromList(page: PageExtract, from: UrlKey): AdmittedUrl[] {
   return page.links.flatMap(({ url, modifiedAt, changeFrequency }) => {
     const key = urlKeyOf(url);
@@ -233,7 +233,7 @@ function sitemapsOfRobots({ robots }: FetchResult, from: UrlKey): AdmittedUrl[] 
   return (robots?.sitemaps ?? []).flatMap((url) => asList(url, from, { depth: 0, fromSeed: true }));
 }
 
-/** Lists of the own host only; those of others are ordinary links, so that nobody uses up their limit. */
+/** Only lists of the page's own host. Other lists are ordinary links, so that no site uses up another site's limit. */
 function asList(
   url: string,
   from: UrlKey,
@@ -244,10 +244,10 @@ function asList(
   return key.hostHash === from.hostHash ? [{ key, ...at, isList: true }] : [{ key, depth: 1 }];
 }
 
-// Results that our crawlers never send, whatever a site serves: more links or bytes than the limits. The crawler runs
-// other software than it claims, so the result counts only as a failed fetch.
+// Finds results that our crawlers never send, whatever a site serves: more links or bytes than the limits. Such a
+// crawler runs other software than it claims, so the result counts only as a failed fetch.
 
-/** Bodies are read up to 5 MB, and a page takes little more on the wire. */
+/** Bodies are read up to 5 MB, and a page takes little more than its body on the wire. */
 const mostPageBytes: number = 64 * 1024 * 1024;
 
 function plausible(one: WireResult): WireResult {
@@ -255,7 +255,7 @@ function plausible(one: WireResult): WireResult {
   return fault === null ? one : { ...one, result: failedResult(one.result, fault) };
 }
 
-/** Why the result is impossible, or null. */
+/** Returns why the result is impossible, or null. */
 function implausible({ page, outcome, bodyBytes, wireBytes }: FetchResult): string | null {
   if (bodyBytes > mostPageBytes || wireBytes > mostPageBytes) {
     return `a page of ${Math.max(bodyBytes, wireBytes)} bytes, and none is read so far`;

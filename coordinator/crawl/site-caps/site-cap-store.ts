@@ -1,4 +1,4 @@
-/** Table site_cap, and column cap_delay_ms of the affected hosts. */
+/** Table site_cap, and column cap_delay_ms of the hosts that it affects. */
 import type { Pool, PoolClient } from "pg";
 import { UsageError } from "#core/errors";
 import type { HostHash } from "#core/ids";
@@ -13,7 +13,7 @@ export function createSiteCapStore(pool: Pool) {
   return {
     list: async (): Promise<readonly ListedCap[]> => await listed(pool, "true", []),
 
-    /** Updates an existing cap. Throws a UsageError when there are too many. */
+    /** Replaces an existing cap of the site. Throws a UsageError if there are too many caps. */
     set: async (cap: SiteCap): Promise<ListedCap> => {
       await write(pool, async (client) => await insert(client, cap));
       await applyTo(pool, cap.site);
@@ -28,7 +28,7 @@ export function createSiteCapStore(pool: Pool) {
   };
 }
 
-/** Locks out admission, so that hosts added meanwhile get the new caps. */
+/** Locks out admission, so that hosts admitted later get the new caps. */
 async function write<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return await inTransaction(pool, async (client) => {
     await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
@@ -38,7 +38,7 @@ async function write<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): P
 
 const columns = `s.site, s.delay_ms as "delayMs", s.words, s.set_by as "setBy", s.set_at as "setAt"`;
 
-/** Limit of counted hosts per site. */
+/** Maximum hosts counted per site. */
 const mostCounted = 100_000;
 
 async function listed(pool: Pool, condition: string, values: readonly unknown[]): Promise<ListedCap[]> {
@@ -81,7 +81,7 @@ async function deleteCap(client: PoolClient, site: string): Promise<SiteCap | nu
 
 const hostsPerBatch = 500;
 
-/** Applies the caps to the site's hosts, some of which another cap may also cover. */
+/** Applies all caps to the site's hosts, since another cap may also cover some of them. */
 async function applyTo(pool: Pool, site: string): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     `select h.host_hash

@@ -1,4 +1,4 @@
-/** Caps on sites (/fleet/site-caps): how slowly operators have a site crawled. Whoever may change policies sets and removes them. */
+/** The /fleet/site-caps page: how slowly operators have a site crawled. Whoever may change policies sets and removes caps. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { column, form, lead, table } from "../../ask/document.ts";

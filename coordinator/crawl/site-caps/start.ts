@@ -1,4 +1,4 @@
-/** The pages' part about caps on sites. */
+/** Adds the pages about caps on sites. */
 import type { Pool } from "pg";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { createSiteCapStore } from "./site-cap-store.ts";

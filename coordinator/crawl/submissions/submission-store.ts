@@ -1,4 +1,4 @@
-/** Tables submission and submission_url: what was submitted, by whom, and the answer to each URL. */
+/** Tables submission and submission_url: what was submitted, by whom, and the answer for each URL. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { AllowedSpecialPurpose } from "#core/ip/special-purpose";
@@ -41,7 +41,7 @@ export function createSubmissionStore(pool: Pool) {
       );
       return Number(rows[0]!.submission_id);
     },
-    /** Admits URLs or makes them due, and stores the answers; stored batches remain whatever happens later. */
+    /** Admits URLs or makes them due, and stores the answers. Stored batches stay even if a later one fails. */
     async take(
       submissionId: number,
       batch: readonly GivenUrl[],
@@ -70,7 +70,7 @@ export function createSubmissionStore(pool: Pool) {
       await writeAnswers(pool, { submissionId, batch, answers });
       return answers;
     },
-    /** Null when the receipt does not exist or has expired. */
+    /** Returns null if the receipt does not exist or has expired. */
     find: async (submissionId: number): Promise<Submission | null> =>
       (await submissionsOf(pool, "where submission_id = $1", [submissionId]))[0] ?? null,
     urls: async (
@@ -78,7 +78,7 @@ export function createSubmissionStore(pool: Pool) {
       { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: Date },
     ): Promise<readonly FollowedUrl[]> =>
       await followedUrls(pool, await givenOf(pool, submissionId, after, limit), now),
-    /** Current states in order of place; invalid URLs are refused. */
+    /** Returns the URLs' current states, in order of place. Invalid URLs are refused. */
     statusOf: async (urls: readonly GivenUrl[], now: Date): Promise<readonly FollowedUrl[]> => {
       const given = urls.map(({ place, url, key, fault }): GivenRow => {
         const answered = { place, submittedAt: null } as const;
@@ -89,7 +89,7 @@ export function createSubmissionStore(pool: Pool) {
     },
     latest: async (limit: number) =>
       await submissionsOf(pool, "order by submission_id desc limit $1", [limit]),
-    /** URLs submitted under this name since then. */
+    /** How many URLs were submitted under this name after `since`. */
     urlsSince: async (submittedBy: string, since: Date): Promise<number> => {
       const { rows } = await pool.query<{ urls: number }>(
         `select coalesce(sum(new_urls + known_urls + elsewhere_urls + refused_urls), 0)::float8 as urls
@@ -123,7 +123,7 @@ const isWanted = (given: GivenUrl): given is WantedUrl => given.key !== null && 
 
 const hashesOf = (keys: readonly UrlKey[]) => columnsOf(keys, ["hostHash", "urlHash"]);
 
-/** SQL: state of the URL in row `given`, with its row of frontier_url as `u`; null when unknown. */
+/** SQL: the state of the URL in row `given`, with its row of frontier_url as `u`; null if unknown. */
 const stateOf = (given: string) =>
   `coalesce(u.state, case when ${isHeldUrl(`${given}.host_hash`, `${given}.url_hash`)} then 'held' end)`;
 
@@ -227,11 +227,11 @@ async function submissionsOf(pool: Pool, which: string, values: readonly unknown
   return rows.map((row) => ({ ...row, submittedAt: row.submittedAt.toISOString() }));
 }
 
-/** Limit of counted URLs of a host that are due earlier. */
+/** Maximum earlier due URLs of a host that are counted. */
 const mostAhead = 1000;
 
 type FollowedRow = Omit<FollowedFacts, "nextFetchAt" | "notBefore"> & {
-  // Postgres' infinities arrive as numbers.
+  // Postgres' infinite times arrive as numbers.
   readonly nextFetchAt: Date | number | null;
   readonly notBefore: Date | number | null;
 };
@@ -319,7 +319,7 @@ interface Submitting {
 
 const batchSize = 1000;
 
-/** Submits the texts in order; blank lines and those that begin with # only take a place. */
+/** Submits the texts in order. Blank lines and those that begin with # are skipped, but count as places. */
 export async function submitUrls(
   texts: Iterable<string> | AsyncIterable<string>,
   store: SubmissionStore,

@@ -1,6 +1,6 @@
 /**
- * URLs that people hand in: each has an answer at once (new, known, another coordinator's, refused), and a receipt on
- * which it can be followed until it is fetched.
+ * URLs that people submit. Each is answered at once (new, known, another coordinator's, refused), and a receipt shows
+ * its progress until it is fetched.
  */
 
 import { z } from "zod";
@@ -14,7 +14,7 @@ import { seedFault } from "../frontier/admit-urls.ts";
 import type { CrawlScope } from "../frontier/frontier.ts";
 import type { UrlTurn } from "../frontier/open-lease-reads.ts";
 
-/** `add` puts it into the frontier; `recrawl` fetches again what the frontier holds. */
+/** `add` puts the URL into the frontier. `recrawl` fetches a URL again that the frontier has. */
 export const submissionDeeds = ["add", "recrawl"] as const;
 
 const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
@@ -24,7 +24,7 @@ export const submissionBounds = {
   urls: 10_000,
   /** How long receipts are kept. */
   keepDays: 90,
-  /** Fetched URLs are not counted for receipts with more URLs. */
+  /** Receipts with more URLs do not show how many were fetched. */
   countedUrls: 10_000,
 } as const;
 
@@ -82,20 +82,20 @@ export const submittedUrl = z
 
 export type SubmissionDeed = (typeof submissionDeeds)[number];
 
-/** Limits of scope site-recrawl; `hostsAtOnce` bounds the DNS look-ups of one request. */
+/** Limits of scope site-recrawl. `hostsAtOnce` limits the DNS look-ups per request. */
 export const ownSiteBounds = { urlsAtOnce: 1000, hostsAtOnce: 20, urlsPerDay: 10_000 } as const;
 
-/** As submitted, with its place from 1. */
+/** A URL as submitted. `place` counts from 1. */
 export interface GivenUrl {
   readonly place: number;
-  /** Canonical; an invalid one is cut at 500 characters, without its user part. */
+  /** The canonical URL. An invalid one is given without its user part, cut at 500 characters. */
   readonly url: string;
   readonly key: UrlKey | null;
-  /** Why it can never be crawled, as far as the text shows; otherwise null. */
+  /** Why the URL can never be crawled, as far as its text shows; otherwise null. */
   readonly fault: string | null;
 }
 
-/** `allowSpecialPurpose` lists addresses, such as 10.0.0.1, that may be crawled. */
+/** `allowSpecialPurpose` lists special addresses that may be crawled, such as 10.0.0.1. */
 export function givenUrl(text: string, place: number, allowSpecialPurpose: AllowedSpecialPurpose): GivenUrl {
   const key = urlKeyOf(text.trim());
   if (typeof key === "string")
@@ -110,7 +110,7 @@ export type FollowedUrl = ToldOf<typeof submittedUrl>;
 export type AnsweredUrl = Pick<FollowedUrl, "place" | "url" | "answer" | "reason">;
 
 export interface HandedInFacts {
-  /** Whether the frontier held it before. */
+  /** Whether the frontier already had the URL. */
   readonly before: boolean;
   readonly now: boolean;
   readonly state: string | null;
@@ -119,7 +119,7 @@ export interface HandedInFacts {
   readonly hostReason: string | null;
   readonly optedOut: boolean;
   readonly owner: string | null;
-  /** Why its channel excludes it. */
+  /** Why the URL's channel excludes it. */
   readonly leftOut: string | null;
 }
 
@@ -138,7 +138,7 @@ export function answerTo(facts: HandedInFacts, deed: SubmissionDeed): Omit<Answe
   return { answer: facts.before ? "known" : "new", reason: null };
 }
 
-/** What the policies in force prevent from being followed, and how to change that. */
+/** Says what the policies in force prevent from being followed, and how to change that. */
 export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofollow }: CrawlScope): string[] {
   return [
     ...(admitNewHosts
@@ -151,9 +151,9 @@ export function notFollowed({ admitNewHosts, maxDepth, pagesPerHost, followNofol
 }
 
 export interface FollowedFacts extends AnsweredUrl {
-  /** Earlier fetches do not count; null counts all. */
+  /** Fetches before this time do not count. If null, all count. */
   readonly submittedAt: Date | null;
-  /** Null when unknown. */
+  /** Null if the URL is unknown. */
   readonly state: UrlTurn | "held" | null;
   readonly nextFetchAt: Date | null;
   readonly lastFetchedAt: Date | null;
@@ -167,10 +167,10 @@ export interface FollowedFacts extends AnsweredUrl {
   readonly notBefore: Date | null;
   /** Time between two fetches of its host, if the host states one. */
   readonly hostPaceMs: number | null;
-  /** Earlier due URLs of its host, counted up to a limit. */
+  /** How many URLs of its host are due earlier, counted up to a limit. */
   readonly ahead: number;
   readonly crawler: string | null;
-  /** True when it has only IPv6 addresses and no online crawler speaks IPv6. */
+  /** Whether its host has only IPv6 addresses while no online crawler has IPv6. */
   readonly needsUnspokenIpv6: boolean;
 }
 
@@ -247,7 +247,7 @@ function turnWords(facts: FollowedFacts, crawler: string, now: Date): Omit<Stand
 
 const because = (reason: string | null) => (reason === null || reason === "" ? "" : `: ${reason}`);
 
-/** "3 new, 1 known, 2 refused"; zero counts are omitted. */
+/** For example "3 new, 1 known, 2 refused". Zero counts are omitted. */
 export function countWords({ urls }: Pick<Submission, "urls">): string {
   const words = { new: "new", known: "known", elsewhere: "of other coordinators", refused: "refused" };
   const parts = urlAnswers

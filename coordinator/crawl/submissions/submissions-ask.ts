@@ -1,4 +1,4 @@
-/** /submit and /submissions/NUMBER: handing in URLs, and following them. */
+/** The pages /submit and /submissions/NUMBER: submitting URLs and following their progress. */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
 import { howMany } from "#core/format";
@@ -28,9 +28,9 @@ import type { SubmissionStore } from "./submission-store.ts";
 export interface SubmissionPorts {
   readonly store: Pick<SubmissionStore, "latest" | "find" | "urls" | "urlsSince">;
   readonly submit: (urls: readonly string[], by: Submitter) => Promise<Submission>;
-  /** Follows the scope in force. */
+  /** Says what the scope in force prevents from being followed. */
   readonly notFollowed: () => readonly string[];
-  /** TXT records of a name; empty when there are none or the look-up fails. */
+  /** Looks up TXT records of a name; empty if there are none or the look-up fails. */
   readonly texts: (name: string) => Promise<readonly string[]>;
 }
 
@@ -105,9 +105,9 @@ const submitUrls = post({
 });
 
 /**
- * Throws where who may only have its own sites fetched again may not have these. A site is a token's own when DNS says so,
- * which only who holds the domain can make it say: a TXT record at `_nearcrawl.HOST`, or at `_nearcrawl.` of its registrable
- * domain, with `recrawl=NAME` of the token.
+ * Throws if the asker may only have its own sites fetched again, and these are not its own. A site is a token's own
+ * if DNS says so, which only the holder of the domain can arrange: a TXT record at `_nearcrawl.HOST`, or at
+ * `_nearcrawl.` of its registrable domain, with `recrawl=NAME` of the token.
  */
 async function mayHaveFetchedAgain(
   { urls, deed }: { readonly urls: readonly string[]; readonly deed: SubmissionDeed },
@@ -248,7 +248,7 @@ const submitOne =
 /** Shows the receipt afterwards. */
 export const fetchAgain = submitOne("recrawl", "Fetch again now");
 
-/** For a URL that the frontier does not hold. */
+/** For a URL that the frontier does not have. */
 export const handIn = submitOne("add", "Crawl it");
 
 export function submitLink({ actor }: PageViewer): Html {

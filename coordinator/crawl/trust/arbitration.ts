@@ -29,13 +29,13 @@ import {
 export interface Opinion {
   readonly crawlerId: CrawlerId;
   readonly sketch: PageSketch;
-  /** The software version that the crawler states; another version may read the same bytes differently. */
+  /** The software version as stated by the crawler. Another version may read the same bytes differently. */
   readonly version: string;
-  /** False when this version was never ours, so it explains nothing. */
+  /** False if we never offered this version, so that it explains nothing. */
   readonly isOffered?: boolean;
 }
 
-/** `near` asks an unasked crawler as near to that one as possible; `again` asks that one itself. */
+/** `near` asks a crawler that was not asked yet, as near to that one as possible. `again` asks that one itself. */
 export type Asked =
   | { readonly type: "anybody" }
   | { readonly type: "near"; readonly to: CrawlerId }
@@ -43,9 +43,9 @@ export type Asked =
 
 export type Verdict =
   | { readonly type: "agree" }
-  /** All of this crawler's fetches differ from all others', which agree. */
+  /** All of this crawler's fetches differ from all of the others', which agree. */
   | { readonly type: "alone"; readonly suspect: CrawlerId; readonly words: string }
-  /** Its first fetch differed, its second did not. */
+  /** This crawler's first fetch differed, but not its second. */
   | { readonly type: "once"; readonly suspect: CrawlerId; readonly words: string }
   | { readonly type: "by-place"; readonly words: string }
   | { readonly type: "by-visit"; readonly volatility: Volatility; readonly words: string }
@@ -56,13 +56,13 @@ type ArbitrationStep =
   | { readonly type: "verdict"; readonly verdict: Verdict };
 
 interface Arbitration {
-  /** In order of arrival. */
+  /** In the order in which they arrived. */
   readonly opinions: readonly Opinion[];
-  /** How much the host's pages vary. */
+  /** How much pages of the host vary. */
   readonly volatility: Volatility;
-  /** Crawlers that could still be asked. */
+  /** How many more crawlers could be asked. */
   readonly others: number;
-  /** True when what one of them took for the site's error page matches other pages of the host. */
+  /** Whether a page that one of them took for the site's error page matches other pages of the host. */
   readonly isErrorPage?: boolean;
 }
 
@@ -71,7 +71,7 @@ export function nextStep(given: Arbitration): ArbitrationStep {
   const arbitration = { ...given, opinions };
   const { volatility, others } = arbitration;
   const silent = opinions.find(({ sketch }) => sketch.kind === "none");
-  // A gate is nobody's fault, but a crawler that meets too many stays unproven (evidence.ts).
+  // A gate is nobody's fault, but a crawler that meets many is considered unproven (evidence.ts).
   if (silent?.sketch.isGate) return untold("a bot gate answered one of the fetches");
   if (silent !== undefined)
     return silentAgain(opinions, silent) ?? untold("one of the fetches says nothing of it");
@@ -97,7 +97,7 @@ export function nextStep(given: Arbitration): ArbitrationStep {
   return byVisit(suspect === third ? [first, second] : opinions);
 }
 
-/** The one of three that differs from both others by more than they do from each other. */
+/** Returns the one of three that differs from both others by more than they differ from each other. */
 function standsAlone(three: readonly [Opinion, Opinion, Opinion], volatility: Volatility): Opinion | null {
   return (
     three.find((one) => {
@@ -136,8 +136,8 @@ function suspectSecond({ opinions, volatility, others }: Arbitration, second: Op
 }
 
 /**
- * A crawler that has no answer when asked again keeps its first statement, as if this fetch agreed with the others;
- * otherwise silence would protect forgers. Null when it was not asked before.
+ * A crawler that is asked again and has no answer keeps its first statement, as if this fetch agreed with the others.
+ * Otherwise silence would protect forgers. Null if the crawler was not asked before.
  */
 function silentAgain(opinions: readonly Opinion[], silent: Opinion): ArbitrationStep | null {
   const { crawlerId } = silent;
@@ -146,7 +146,7 @@ function silentAgain(opinions: readonly Opinion[], silent: Opinion): Arbitration
   return before === undefined || other === undefined ? null : accuse("once", before, other);
 }
 
-/** It differs from each by more than they do from each other, and more than the host's pages vary. */
+/** Whether `one` differs from each of the others by more than they differ among themselves and than the host's pages vary. */
 function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility): boolean {
   const own = rest.flatMap((a, index) => rest.slice(index + 1).map((b) => between(a, b)));
   if (own.some((difference) => difference === null || difference.kind)) return false;
@@ -158,7 +158,7 @@ function isApart(one: Opinion, rest: readonly Opinion[], volatility: Volatility)
   });
 }
 
-/** Equal bytes are the same page when our versions read them, even if they parse it somewhat differently. */
+/** Equal bytes are the same page if our own versions read them, even where they parse it somewhat differently. */
 function between(a: Opinion, b: Opinion): PageDifference | null {
   const difference = differenceOf(a.sketch, b.sketch);
   if (difference === null || !versionsExplain(a, b, difference)) return difference;
@@ -168,7 +168,7 @@ function between(a: Opinion, b: Opinion): PageDifference | null {
 
 /**
  * Two of our releases may read a page slightly differently (an extra heading, navigation omitted). A stated version
- * explains neither presence of a page, nor different text, nor dozens of links, and an unknown version explains
+ * does not explain whether there is a page, a different text, or dozens of links. An unknown version explains
  * nothing, because forgers could invent one.
  */
 function versionsExplain(a: Opinion, b: Opinion, difference: PageDifference): boolean {
@@ -178,7 +178,7 @@ function versionsExplain(a: Opinion, b: Opinion, difference: PageDifference): bo
   return difference.bits <= versionBits && difference.links <= links;
 }
 
-/** Of 64; unrelated texts differ by some 32. */
+/** Maximum differing bits, of 64, that another version explains. Unrelated texts differ by some 32. */
 const versionBits = 16;
 const versionLinks = 12;
 const versionLinkShare = 0.4;
@@ -198,7 +198,7 @@ function byVisit(opinions: readonly Opinion[]): ArbitrationStep {
       return difference === null || versionsExplain(a, b, difference) ? [] : [difference];
     }),
   );
-  // A page that is sometimes gone says nothing of how its text varies.
+  // A page that is only sometimes there says nothing about how much its text varies.
   const volatility = differences
     .filter(({ kind }) => !kind)
     .map(({ bits, links, title }) => ({ bits, links, title }))

@@ -1,4 +1,4 @@
-/** Chooses pages to compare: just fetched ones, and others of the same host by the same crawler. */
+/** Chooses pages to compare: pages that were just fetched, and others of the same host by the same crawler. */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
 import type { UrlKey } from "#core/url-key";
@@ -23,7 +23,7 @@ export async function silentHosts(pool: Pool, hosts: readonly HostHash[]): Promi
   return new Set(rows.map((row) => row.host_hash));
 }
 
-/** Resolved hosts only; the others have nothing to fetch. */
+/** Returns only hosts whose name was resolved, since nothing can be fetched from the others. */
 export async function checkTargets(
   pool: Pool,
   hosts: readonly HostHash[],
@@ -99,7 +99,7 @@ export interface PagesOf {
   readonly since: Date;
 }
 
-/** Excludes pages that were compared before. */
+/** Leaves out pages that were compared before. */
 export async function recentPages(
   pool: Pool,
   { crawlerId, hostHash, since }: PagesOf,
@@ -122,13 +122,13 @@ export async function recentPages(
   return rows.map(({ fetchedAt, ...key }) => ({ key: { ...key, hostHash }, fetchedAt }));
 }
 
-/** SQL: pages whose site does not want them searched (`p`, of page) have no text to compare. */
+/** SQL: the page has a text to compare, unless its site does not want it searched. `p` is a row of table page. */
 const hasText = `not exists (
          select from preference_set s
          where s.set_id = p.preference_set and coalesce(s.answers ->> 'search', 'allowed') <> 'allowed'
        )`;
 
-/** Sketches from the index, only of pages this crawler sent, since it cannot answer for another's. */
+/** Reads sketches from the index, only of pages that this crawler sent, since it is not responsible for another's. */
 async function pageSketches(
   pool: Pool,
   crawlerId: CrawlerId,
@@ -158,11 +158,11 @@ async function pageSketches(
 
 const nameOf = (key: Pick<UrlKey, "hostHash" | "urlHash">) => `${key.hostHash}/${key.urlHash}`;
 
-// Leases of comparisons, which look to the crawler like leases of new pages. The lease holds the host as usual; the
+// Leases for comparisons look to the crawler like leases of new pages. Such a lease holds its host as usual, but the
 // frontier's URLs stay unchanged.
 
 export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promise<Lease[]> {
-  // Usually there is nothing, which needs no transaction.
+  // Usually there is nothing to compare, so no transaction is needed.
   if (request.hosts < 1 || !(await isWanted(pool, request))) return [];
   return await writingLeases(pool, async ({ client, turns }) => {
     const hosts = await turns.begin(await lockHostsOfChecks(client, request), request);
@@ -180,7 +180,7 @@ export async function leaseChecks(pool: Pool, request: CheckLeaseRequest): Promi
   });
 }
 
-/** Scans open comparisons, which are few. */
+/** SQL: the comparison asks this crawler. Scans the open comparisons, which are few. */
 const isForCrawler = (crawlerId: string) =>
   `c.verdict is null and ${crawlerId} = any(c.wanted) and c.next_by > $2`;
 const isFor = isForCrawler("$1");
@@ -194,7 +194,7 @@ async function isWanted(pool: Pool, { crawlerId, now }: CheckLeaseRequest): Prom
   return rows[0]!.found;
 }
 
-/** Free and rested hosts, earliest deadline first. */
+/** Locks hosts that are free and rested, those with the earliest deadline first. */
 async function lockHostsOfChecks(client: PoolClient, request: CheckLeaseRequest): Promise<HostRow[]> {
   const { text, values } = withHeldHosts(
     `select h.host_hash, h.host, $1::int as crawler_id, ${paceColumns},
@@ -229,7 +229,7 @@ interface CheckRow extends LeasedUrl {
   readonly host_hash: HostHash;
 }
 
-/** Sends no validators, which would reveal that the page was fetched before. */
+/** Sends no validators, because they would show that the page was fetched before. */
 async function leaseUrls(
   client: PoolClient,
   hosts: readonly HostRow[],

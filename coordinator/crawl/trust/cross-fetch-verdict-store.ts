@@ -1,6 +1,6 @@
 /**
- * Handles a result under a comparison's lease: adds the opinion and writes what the flow decides, in one transaction.
- * A duplicate finds its lease closed or its URL no longer expected.
+ * Handles a result under a lease for a comparison: adds the opinion and writes what follows from it, in one
+ * transaction. If the result is a duplicate, its lease is closed or its URL is no longer expected.
  */
 import type { Pool, PoolClient } from "pg";
 import type { CrawlerId, HostHash } from "#core/ids";
@@ -54,7 +54,7 @@ async function writeStep(client: PoolClient, taken: TakenCheck, now: Date): Prom
   return taken;
 }
 
-/** Null when the lease is not this crawler's or the URL already has its result. */
+/** Returns null if the lease is not this crawler's or the URL already has its result. */
 async function countLeaseDown(
   client: PoolClient,
   { opinion, now }: Taking,
@@ -85,7 +85,7 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
-/** SQL for a crawler's row `c`. */
+/** SQL: what is known about the software of crawler row `c`. */
 const ofCrawler = {
   crawlerId: "c.crawler_id",
   release: "c.release_version",
@@ -94,8 +94,8 @@ const ofCrawler = {
 };
 
 /**
- * SQL: this version, with its bundle's digest where a dock runs it, is ours: offered to this crawler, ever staged (a
- * dock's first release), or run here as the coordinator.
+ * SQL: whether this version is ours (with its bundle's digest if a supervisor runs it): it was offered to this
+ * crawler, was ever staged (a supervisor's first release), or was run here by a coordinator.
  */
 export const isOfferedTo = (of: {
   crawlerId: string;
@@ -117,7 +117,7 @@ interface CrawlerSoftware {
   readonly isOffered: boolean;
 }
 
-/** Null when there is no such crawler. */
+/** Returns null if there is no such crawler. */
 export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<CrawlerSoftware | null> {
   const { rows } = await pool.query<CrawlerSoftware>(
     `select coalesce(c.release_version, c.software_version, '') as version, ${isOfferedTo(ofCrawler)} as "isOffered"
@@ -131,7 +131,7 @@ export async function softwareOf(pool: Pool, crawlerId: CrawlerId): Promise<Craw
 type CheckRow = Pick<OpenCheck, "checkId" | "crawlerId" | "cause"> &
   OpenCheck["target"] & { readonly opinions: readonly StoredOpinion[] };
 
-/** Returns the check with the new opinion, locking the host first as everywhere; null when it is decided or others are asked by now. */
+/** Locks the host first, as everywhere. Returns the check with the new opinion; null if it is decided or now asks others. */
 async function lockCheck(
   client: PoolClient,
   opinion: ArrivedOpinion,
@@ -162,10 +162,10 @@ async function lockCheck(
   };
 }
 
-/** Pages of a host searched for its error page's text. */
+/** Maximum pages of a host that are searched for the text of its error page. */
 const mostPagesRead = 2000;
 
-/** Requires the same text at another URL of the host, because the crawler's word is not enough. */
+/** Requires the same text at another URL of the host, because the crawler's word alone is not enough. */
 async function isErrorPage(
   client: PoolClient,
   key: UrlKey,
@@ -196,7 +196,7 @@ async function askNext(
   );
 }
 
-/** Opinions are kept when they count against somebody or prove nothing, since operators may want to see them. */
+/** Keeps the opinions if they count against somebody or prove nothing, because operators may want to see them. */
 async function decide(
   client: PoolClient,
   { check, verdict, now }: { readonly check: OpenCheck; readonly verdict: Verdict; readonly now: Date },
@@ -254,14 +254,14 @@ async function saveHost(client: PoolClient, hostHash: HostHash, host: HostRecord
   );
 }
 
-// A crawler that was asked for a page again, had the lease, stayed connected and sent nothing has given an opinion
-// without content; otherwise whoever alters pages could just let such leases expire. This does not apply when its
-// session ended meanwhile, the host opted out, or nothing was leased: those comparisons expire like any other.
+// A crawler that was asked for a page again, had the lease, stayed connected and sent nothing has given an empty
+// opinion. Otherwise a crawler that alters pages could just let such leases expire. If its session ended meanwhile,
+// the host opted out, or nothing was leased, the comparison expires like any other.
 
-/** Delay after the lease's end, in which a connected crawler sends a heartbeat. */
+/** Delay after the lease's end. A connected crawler sends a heartbeat within this time. */
 export const settlingSeconds = 60;
 
-/** Comparisons decided at a time; open ones are far fewer. */
+/** Maximum comparisons decided at a time. Far fewer are open. */
 const mostAtOnce = 1000;
 
 export async function takeSilences(pool: Pool, step: NextOfCheck, now: Date): Promise<TakenCheck[]> {

@@ -1,4 +1,4 @@
-/** Withdraws or restores trust in a crawler, with its subnets, its pages and the notification of coordinators. */
+/** Withdraws or restores trust in a crawler, which affects its subnets and its pages, and notifies coordinators. */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId, type CrawlerId, type HostHash } from "#core/ids";
 import { tell } from "#db/schema-channel";
@@ -56,8 +56,8 @@ export async function doubtProbes(
 }
 
 /**
- * Restores trust: earlier evidence no longer counts, the crawler is a newcomer again, and draining for distrust ends.
- * Returns false when there is none of that name.
+ * Restores trust: earlier evidence no longer counts, the crawler is a newcomer again, and draining because of
+ * distrust ends. Returns false if no crawler has that name.
  */
 export async function restoreTrust(pool: Pool, name: string, now: Date): Promise<boolean> {
   const { rows } = await pool.query<{ crawler_id: number }>(
@@ -87,7 +87,7 @@ export async function restoreTrust(pool: Pool, name: string, now: Date): Promise
 
 const hostsPerTurn = 200;
 
-/** Pages sent under leases from before the distrust; leases continue, so that no host sees two crawlers. */
+/** Fetches pages again that came under leases from before the distrust. Leases go on, so that no host sees two crawlers. */
 export async function fetchLeftovers(pool: Pool, now: Date, mostPages: number): Promise<number> {
   const { rows } = await pool.query<{ crawler_id: number; distrusted_at: Date }>(
     `select t.crawler_id, t.distrusted_at
@@ -111,7 +111,7 @@ interface AgainPages {
   readonly mostPages: number;
 }
 
-/** Without validators, because the index's copies are not believed. Pages that others fetched since stay. */
+/** Removes validators, since the index's copies are not believed. Pages that others have fetched since then are left alone. */
 async function fetchAgain(pool: Pool, of: AgainPages, now: Date): Promise<number> {
   const { rows } = await pool.query<{ host_hash: HostHash; url_hash: string }>(
     `select f.host_hash, f.url_hash::text as url_hash

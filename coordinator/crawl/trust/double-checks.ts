@@ -47,9 +47,9 @@ export interface DoubleCheckPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets | null;
-  /** The release that each crawler runs, if it is ours (another may read a page differently); null when unknown. */
+  /** The release that each crawler runs, if it is one of ours; null if unknown. Another release may read a page differently. */
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
-  /** Unpredictable, uniform in [0, 1). */
+  /** Returns an unpredictable number, uniform in [0, 1). */
   readonly random: () => number;
   /** Called when this crawler may get a comparison. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
@@ -58,13 +58,13 @@ export interface DoubleCheckPorts {
 
 interface DoubleCheckSettings {
   readonly sampling: SamplingRule;
-  /** Each further fetch follows the former within this time. */
+  /** Time limit for each further fetch, counted from the one before it. */
   readonly slotMs: number;
 }
 
-/** Crawlers that may give the next opinion; the first to ask for work does. */
+/** How many crawlers may give the next opinion. The first of them to ask for work gets the comparison. */
 const askedAtOnce = 3;
-/** Share of comparisons, possible within one version, that may go to any version. */
+/** Share of the comparisons possible within one version that may nevertheless go to any version. */
 const acrossVersionsShare = 0.25;
 const checksPerRequest = 2;
 const samplesPerBatch = 20;
@@ -78,17 +78,17 @@ export class DoubleChecks {
     this.#settings = settings;
   }
 
-  /** The result store with comparisons taken out and new ones started. */
+  /** The result store, which takes comparisons out of the results and starts new ones. */
   get results(): ResultStore {
     return { ...this.#ports.results, take: async (batch) => await this.#take(batch) };
   }
 
-  /** The frontier whose leases may include comparisons. */
+  /** The frontier, whose leases may include comparisons. */
   get frontier(): FrontierStore {
     return { ...this.#ports.frontier, leaseHosts: async (request) => await this.#lease(request) };
   }
 
-  /** Compares other pages that the crawler fetched of a host on which it stood alone. */
+  /** Compares other pages that the crawler fetched from a host on which it stood alone. */
   async followUp(check: OpenCheck, most: number, now: Date): Promise<void> {
     const { trust } = this.#ports;
     const { hostHash } = check.key;
@@ -101,7 +101,7 @@ export class DoubleChecks {
     await this.#open(check.crawlerId, checks);
   }
 
-  /** Handles crawlers that were asked again about their page and stayed silent; returns how many. */
+  /** Handles crawlers that were asked for their page again and stayed silent. Returns how many. */
   async takeSilences(now: Date): Promise<number> {
     const { trust, onDecided } = this.#ports;
     const taken = await trust.takeSilences((check) => this.#stepOf(check, now), now);
@@ -130,7 +130,7 @@ export class DoubleChecks {
     const checks = await trust.lease({ ...request, hosts });
     const left = request.hosts - checks.length;
     const others = left > 0 ? await frontier.leaseHosts({ ...request, hosts: left }) : [];
-    // Random positions, since a fixed one would reveal comparisons.
+    // Inserts at random positions, since a fixed position would reveal comparisons.
     return checks.reduce((leases, lease) => {
       const at = Math.floor(this.#ports.random() * (leases.length + 1));
       return leases.toSpliced(at, 0, lease);
@@ -198,15 +198,15 @@ export class DoubleChecks {
     const open = this.#mayFetch(target, page.key.host, now).filter((other) => other !== crawlerId);
     const version = this.#ports.versionOf(crawlerId);
     const alike = version === null ? [] : open.filter((other) => this.#ports.versionOf(other) === version);
-    // Not always the same version, or colluding crawlers could state one old release to be compared only with each
-    // other.
+    // Sometimes picks another version: otherwise colluding crawlers could all state one old release and be compared
+    // only with each other.
     const staysAlike =
       alike.length > 0 && (alike.length === open.length || this.#ports.random() >= acrossVersionsShare);
     const wanted = this.#wanted({ type: "anybody" }, staysAlike ? alike : open);
     return { ...page, wanted, nextBy: new Date(now.getTime() + this.#settings.slotMs) };
   }
 
-  /** Connected, trusted crawlers whose partners allow the target. */
+  /** Returns connected, trusted crawlers whose partners allow the target. */
   #mayFetch(target: CheckTarget, host: string, now: Date): CrawlerId[] {
     const { state, online, denied } = this.#ports;
     return online().filter((crawlerId) => {
@@ -234,7 +234,7 @@ export class DoubleChecks {
 }
 
 const nearAtOnce = 2;
-/** Pages fetched longer ago no longer show whether a host answers by place. */
+/** After this time, earlier fetches no longer show whether a host's answer depends on the place. */
 const followUpMs = 3_600_000;
 
 function opinionOf(
@@ -248,18 +248,18 @@ function opinionOf(
     crawlerId,
     leaseId,
     key,
-    // The crawler had no validator, so it cannot know that a page is unchanged.
+    // The crawler was sent no validator, so an answer "unchanged" (a null sketch) is no evidence.
     sketch: sketchOfResult(result, links) ?? saysNothing,
     fetchedAt,
     hostNotBefore: new Date(overMs + result.hostDelayMs),
   };
 }
 
-/** A crawler's clock may be wrong. */
+/** A fetch cannot be later than its arrival, but a crawler's clock may be wrong. */
 const fetchedAtOf = (result: FetchResult, now: Date) =>
   new Date(Math.min(Date.parse(result.fetchedAt), now.getTime()));
 
-/** Drops the results of comparisons, which do not concern the crawler's own hosts. */
+/** Drops results of comparisons, which are not about the crawler's own hosts. */
 export function withoutChecks<Batch extends { readonly results: readonly { readonly sequence: number }[] }>(
   batch: Batch,
   { checked }: Pick<TakenResults, "checked">,
@@ -268,9 +268,9 @@ export function withoutChecks<Batch extends { readonly results: readonly { reado
   return { ...batch, results: batch.results.filter(({ sequence }) => !checked.includes(sequence)) };
 }
 
-// Consequences of a decided comparison: a crawler that stood alone is watched more closely, and one that did so too
-// often is distrusted. It gets no new subnets, its own go to others, and its recent pages are fetched again; the
-// operator is told, sees every page of the evidence, and can restore it.
+// Applies decided comparisons. A crawler that stood alone is watched more closely; one that did so too often is
+// distrusted: it gets no new subnets, its own go to others, and its recent pages are fetched again. Operators are
+// told, see every page of the evidence, and can restore trust.
 
 interface JudgePorts {
   readonly trust: TrustStore;
@@ -285,16 +285,16 @@ interface JudgePorts {
 interface JudgeSettings {
   readonly rule: TrustRule;
   readonly watchedPages: number;
-  /** `drain` hands its subnets over; `keep` leaves them. */
+  /** `drain` hands its subnets to others. `keep` leaves them with it. */
   readonly onDistrust: "drain" | "keep";
   /** Maximum number of its latest pages that are fetched again. */
   readonly refetchPages: number;
 }
 
-/** Comparisons count this long. */
+/** Number of days for which comparisons count. */
 export const evidenceDays = 30;
 
-/** Other pages of a host compared when a crawler stood alone on one. */
+/** Maximum other pages of a host to compare after a crawler stood alone on one. */
 const followUps = 3;
 
 export async function judgeCheck(
@@ -311,7 +311,7 @@ export async function judgeCheck(
     return await weigh(verdict.suspect, ports, settings, now);
   }
   if (verdict.type === "cannot-tell") return await watchUnproven(check.crawlerId, ports, settings, now);
-  // Agreeing pages make the host's differing ones count.
+  // Pages that agree make those of the same host count that differ.
   if (verdict.type === "agree" && check.cause === "follow-up") {
     await weigh(check.crawlerId, ports, settings, now);
   }
@@ -336,7 +336,7 @@ async function weigh(
     await distrust(crawlerId, { evidence, own }, ports, settings);
 }
 
-/** With too many inconclusive comparisons, more of its pages are compared until enough are conclusive. */
+/** After too many inconclusive comparisons, compares more of its pages until enough are conclusive. */
 async function watchUnproven(
   crawlerId: CrawlerId,
   { trust, log }: JudgePorts,

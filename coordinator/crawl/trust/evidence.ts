@@ -24,14 +24,14 @@ export interface CheckOutcome {
 export interface TrustRule {
   /** Share of altered pages that the test looks for in a liar. */
   readonly alteredShare: number;
-  /** Score above which a crawler is not trusted. */
+  /** A crawler whose score is above this is not trusted. */
   readonly threshold: number;
 }
 
-/** Tuned on simulated fleets (test/bench/results/trust.md). */
+/** Chosen by simulating fleets (test/bench/results/trust.md). */
 export const defaultTrustRule: TrustRule = { alteredShare: 0.05, threshold: 8.5 };
 
-/** How often honest crawlers stand alone per comparison; `wholly` per host. */
+/** Rates at which honest crawlers stand alone: per comparison, but `wholly` per host. */
 interface HonestRates {
   readonly alone: number;
   readonly once: number;
@@ -41,36 +41,36 @@ interface HonestRates {
 export type Suspicion = "alone" | "once" | "wholly";
 
 export interface Evidence {
-  /** Log likelihood ratio of lying against honesty; at least 0. */
+  /** Log likelihood ratio of lying against being honest. At least 0. */
   readonly score: number;
   readonly suspicion: Suspicion;
   /** Index of the first comparison that counts. */
   readonly since: number;
-  /** Indexes of the comparisons that count against it. */
+  /** Indexes of the comparisons that count against the crawler. */
   readonly against: readonly number[];
 }
 
-/** Inconclusive comparisons, and all others. */
+/** How many comparisons were inconclusive (`untold`) and conclusive (`told`). */
 export interface UntoldChecks {
   readonly untold: number;
   readonly told: number;
 }
 
-/** Fewer may be chance. */
+/** Minimum number of inconclusive comparisons; fewer may be chance. */
 const leastUntold = 5;
 
-/** Honest crawlers have inconclusive comparisons too, when sites are down or releases differ. */
+/** Minimum share of inconclusive comparisons. Honest crawlers have some, too, if sites are down or releases differ. */
 const untoldShare = 1 / 3;
 
-/** True when too many comparisons are inconclusive to call it honest; that is no accusation. */
+/** Whether too many comparisons are inconclusive to call the crawler honest. This is no accusation. */
 export function isUnproven({ untold, told }: UntoldChecks): boolean {
   return untold >= leastUntold && untold >= untoldShare * (untold + told);
 }
 
-/** Hosts that prove nothing: they differ by place or visit, or several crawlers stood alone on them. */
+/** Hosts on which a difference proves nothing: their pages differ by place or by visit, or several crawlers stood alone there. */
 type SilentHosts = ReadonlySet<HostHash>;
 
-/** Evidence from one crawler's comparisons, oldest first. */
+/** Weighs one crawler's comparisons, which are given oldest first. */
 export function evidenceOf(
   history: readonly CheckOutcome[],
   silent: SilentHosts,
@@ -83,7 +83,7 @@ export function evidenceOf(
   return runs.reduce((most, run) => (run.score > most.score ? run : most));
 }
 
-/** Rates of all other crawlers, with pseudo-counts for small numbers. */
+/** Rates of all other crawlers. Pseudo-counts make up for small numbers. */
 export function honestRates(
   histories: readonly (readonly CheckOutcome[])[],
   silent: SilentHosts,
@@ -103,14 +103,14 @@ export function honestRates(
   };
 }
 
-/** From the simulated web; a fleet's own rates replace them as comparisons grow. */
+/** Rates in the simulated web. As comparisons become more, the fleet's own rates replace them. */
 const priorRates = {
   alone: { mean: 0.004, weight: 500, least: 0.002, most: 0.03 },
   once: { mean: 0.006, weight: 500, least: 0.003, most: 0.03 },
   wholly: { mean: 0.05, weight: 200, least: 0.03, most: 0.2 },
 } as const;
 
-/** Share of its hosts on which a crawler that alters most pages agrees with nobody. */
+/** Share of hosts on which a crawler that alters most of its pages agrees with nobody. */
 const whollyOfLiar = 0.5;
 
 const bounded = (rate: number, { least, most }: { readonly least: number; readonly most: number }) =>
@@ -118,7 +118,7 @@ const bounded = (rate: number, { least, most }: { readonly least: number; readon
 
 type HostKind = Suspicion | "clean";
 
-/** Agreeing pages of a host needed before a differing one counts. */
+/** Minimum agreeing pages of a host for a differing page to count. */
 const agreedPages = 2;
 
 function hostKinds(history: readonly CheckOutcome[], silent: SilentHosts): ReadonlyMap<HostHash, HostKind> {
@@ -138,7 +138,7 @@ function hostKind({ agree, alone, once }: { agree: number; alone: number; once: 
   return alone > 0 ? "alone" : "once";
 }
 
-/** Log likelihood ratios per event and per comparison without one. */
+/** Returns log likelihood ratios: one for each kind of event, and one for a comparison without any. */
 function stepsOf(suspicion: Suspicion, rates: HonestRates, { alteredShare }: TrustRule) {
   const honest = rates[suspicion];
   const liar = suspicion === "wholly" ? whollyOfLiar : honest + alteredShare;
@@ -173,25 +173,25 @@ function cusum(history: readonly CheckOutcome[], { kindOf, suspicion, rates, rul
   return { score, suspicion, since, against };
 }
 
-// What comparisons show of a host: how its pages vary, and whether differences on it prove anything.
+// What comparisons show about a host: how its pages vary, and whether differences on it prove anything.
 
 export interface HostRecord {
   readonly agreed: number;
   readonly byVisit: number;
   readonly byPlace: number;
-  /** Crawlers that stood alone on it. */
+  /** Crawlers that stood alone on this host. */
   readonly suspects: readonly CrawlerId[];
   readonly volatility: Volatility;
 }
 
 export const newHost: HostRecord = { agreed: 0, byVisit: 0, byPlace: 0, suspects: [], volatility: still };
 
-/** Beyond this variation, comparisons of a page show nothing. */
+/** If a page varies by more than this, comparing it shows nothing. */
 const mostBits = 16;
 
 const mostLinks = 40;
 
-/** Limit of remembered suspects; two suffice to disregard a host. */
+/** Maximum suspects stored per host. Two are enough to disregard the host. */
 const mostSuspects = 4;
 
 export function withVerdict(host: HostRecord, verdict: Verdict): HostRecord {
@@ -211,8 +211,8 @@ export function withVerdict(host: HostRecord, verdict: Verdict): HostRecord {
 }
 
 /**
- * True when a difference on this host proves nothing: it differs by place or visit, or several crawlers stood alone on
- * it, who cannot all be liars.
+ * Returns true if a difference on this host proves nothing: its pages differ by place or by visit, or several
+ * crawlers stood alone on it, who cannot all be liars.
  */
 export function isSilent({ byPlace, suspects, volatility }: HostRecord): boolean {
   const { bits, links, title } = volatility;
@@ -220,8 +220,8 @@ export function isSilent({ byPlace, suspects, volatility }: HostRecord): boolean
 }
 
 /**
- * What a verdict says of the crawler that fetched the page in its own work. Crawlers asked for comparisons are not
- * judged, since no other page shows whether a foreign host answers them differently.
+ * What a verdict says about the crawler that fetched the page in its own work. Crawlers that were asked for the
+ * comparison are not judged: the host is not theirs, and no other page shows whether it answers them differently.
  */
 export function outcomesOf(
   verdict: Verdict,
@@ -234,17 +234,17 @@ export function outcomesOf(
   return isFirst ? [{ crawlerId: first, outcome: verdict.type }] : [];
 }
 
-// Types of stored comparisons: pages fetched again, and the results.
+// Types of stored comparisons: which pages are fetched again, and the results.
 
 export interface StoredOpinion extends Opinion {
   readonly at: string;
 }
 
-/** A page just fetched, and who may fetch it again. */
+/** A page that was just fetched, and the crawlers that may fetch it again. */
 export interface NewCheck {
   readonly key: UrlKey;
   readonly cause: "sample" | "follow-up";
-  /** Null when the page is as in the index. */
+  /** Null if the page is the one in the index. */
   readonly sketch: PageSketch | null;
   readonly fetchedAt: Date;
   readonly wanted: readonly CrawlerId[];
@@ -256,12 +256,12 @@ export interface OpenCheck {
   readonly key: UrlKey;
   readonly crawlerId: CrawlerId;
   readonly cause: NewCheck["cause"];
-  /** Including the new one. */
+  /** All opinions, including the new one. */
   readonly opinions: readonly StoredOpinion[];
   readonly host: HostRecord;
-  /** What an opinion takes for the site's error page matches another page of the host in the index. */
+  /** Whether a page that an opinion takes for the site's error page matches another page of the host in the index. */
   readonly isErrorPage: boolean;
-  /** The host's first address and subnet. */
+  /** The first address of the host, with its subnet. */
   readonly target: CheckTarget;
 }
 
@@ -287,7 +287,7 @@ export interface ArrivedOpinion {
   readonly key: UrlKey;
   readonly sketch: PageSketch;
   readonly fetchedAt: Date;
-  /** The host is left alone until then. */
+  /** Nobody contacts the host before this time. */
   readonly hostNotBefore: Date;
 }
 
@@ -296,12 +296,12 @@ export interface CheckLeaseRequest {
   readonly hosts: number;
   readonly urlsPerHost: number;
   readonly leaseSeconds: number;
-  /** Rest of an address between two crawlers. */
+  /** How long an address rests between two crawlers. */
   readonly addressRestSeconds?: number;
   readonly now: Date;
 }
 
-/** Recent comparisons, oldest first, and hosts whose differences prove nothing. */
+/** Recent comparisons, oldest first, and the hosts on which differences prove nothing. */
 export interface TrustHistory {
   readonly outcomes: readonly (CheckOutcome & { readonly at: Date })[];
   readonly silent: ReadonlySet<HostHash>;
@@ -310,7 +310,7 @@ export interface TrustHistory {
 
 export interface StatedSoftware {
   readonly softwareVersion: string;
-  /** Set when a dock runs it. */
+  /** Set if a supervisor runs the crawler. */
   readonly release?: { readonly version: string; readonly digest: string } | undefined;
 }
 
@@ -318,6 +318,6 @@ export interface Distrust {
   readonly crawlerId: CrawlerId;
   readonly words: string;
   readonly now: Date;
-  /** Drains the crawler and fetches its pages since then again, latest first, up to a limit. */
+  /** Drains the crawler, and fetches its pages since `pagesSince` again, latest first, up to `mostPages`. */
   readonly drain: { readonly pagesSince: Date; readonly mostPages: number } | null;
 }
