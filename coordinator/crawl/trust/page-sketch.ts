@@ -1,6 +1,6 @@
 /**
- * Summarises a result while others fetch the same URL, so that it can be compared without the page. A sketch takes at
- * most about 3 KB, with 50 links 1 KB.
+ * Condenses a result into a sketch, to be compared later with other crawlers' results for the same URL without
+ * keeping the page. A sketch takes at most about 3 KB, or about 1 KB with 50 links.
  */
 import { createHash } from "node:crypto";
 import { composed } from "#protocol/composed";
@@ -26,9 +26,9 @@ export interface PageSketch {
   /** The smallest 48-bit hashes of the links, ascending: all of them up to `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
-  /** Set when a bot gate answered instead of the site. */
+  /** Set if a bot gate answered instead of the site. */
   readonly isGate?: true;
-  /** Number of links omitted as traps, partly by what the crawler remembers of the site. */
+  /** How many links were omitted as traps, which partly depends on what the crawler remembers of the site. */
   readonly trappedLinks?: number;
 }
 
@@ -41,14 +41,14 @@ export const saysNothing: PageSketch = {
   linkCount: 0,
 };
 
-/** A link's target, as its 64-bit hash in decimal. */
+/** The target of a link, as its 64-bit hash in decimal. */
 interface SketchedLink {
   readonly urlHash: string;
 }
 
 export const maxSketchLinks = 160;
 
-/** Null for a result that only says that the indexed page is `unchanged`. */
+/** Returns null if the result only says that the indexed page is `unchanged`. */
 export function sketchOfResult(result: FetchResult, links: readonly SketchedLink[]): PageSketch | null {
   const { outcome, page } = result;
   switch (outcome.type) {
@@ -70,7 +70,7 @@ export function sketchOfResult(result: FetchResult, links: readonly SketchedLink
 }
 
 function sketchOfExtract(page: PageExtract, links: readonly SketchedLink[]): PageSketch | null {
-  // A crawler of version 0.2.0 omitted the known text.
+  // Crawlers of version 0.2.0 omit a text that is known here.
   if (page.textKnown === true) return null;
   const { digest, simhash, title, softNotFound, trappedLinks } = page;
   const sketch = sketchOfPage({ digest, simhash, title, links });
@@ -103,7 +103,7 @@ const bare = (kind: "redirect" | "other", text: string): PageSketch => ({
 
 const shortHash = (hash: string): number => Number(BigInt.asUintN(48, BigInt(hash)));
 
-/** Uses composed letters and digits only, so that databases, markup and older crawlers make no difference. */
+/** Hashes only composed letters and digits, so that databases, markup and older crawlers make no difference. */
 function hashOfText(text: string): number {
   const bare = composed(text)
     .replace(/[^\p{L}\p{N}]+/gu, " ")
@@ -111,15 +111,15 @@ function hashOfText(text: string): number {
   return createHash("sha256").update(bare).digest().readUIntBE(0, 6);
 }
 
-// Whether two fetches of a URL differ by more than the page does by itself. Advertisements, clocks and counters change
-// a few simhash bits and some links; a page's own variation is measured by the fetches compared.
+// Decides whether two fetches of a URL differ by more than the page varies by itself. Advertisements, clocks and
+// counters change a few simhash bits and some links. Comparing honest fetches measures a page's own variation.
 
 export interface PageDifference {
-  /** One is a page and the other is none or a redirect. */
+  /** Whether one of them is a page and the other is missing or a redirect. */
   readonly kind: boolean;
-  /** Of 64 bits of the simhash. */
+  /** How many of the simhash's 64 bits differ. */
   readonly bits: number;
-  /** Links that only one of them has. */
+  /** How many links only one of them has. */
   readonly links: number;
   readonly title: boolean;
 }
@@ -129,13 +129,13 @@ export type Volatility = Omit<PageDifference, "kind">;
 
 export const still: Volatility = { bits: 0, links: 0, title: false };
 
-/** Tolerated on any page, such as a time of day in the text. */
+/** Differing bits tolerated on any page, for example because the text states the time of day. */
 const freeBits = 3;
 
-/** Compared fetches show only a part of a page's variation. */
+/** Factor on a page's variation, because the compared fetches show only a part of it. */
 const allowance = 1.5;
 
-/** Null when one of them says nothing of the page. */
+/** Returns null if one of them says nothing about the page. */
 export function differenceOf(a: PageSketch, b: PageSketch): PageDifference | null {
   if (a.kind === "none" || b.kind === "none") return null;
   if (a.kind !== b.kind)
@@ -149,7 +149,7 @@ export function differenceOf(a: PageSketch, b: PageSketch): PageDifference | nul
   };
 }
 
-/** True when the page's own variation explains the difference. */
+/** Returns true if the page's own variation explains the difference. */
 export function isWithin(difference: PageDifference, volatility: Volatility): boolean {
   const { kind, bits, links, title } = difference;
   return (
@@ -160,12 +160,12 @@ export function isWithin(difference: PageDifference, volatility: Volatility): bo
   );
 }
 
-/** Bits in which texts of one error page may differ, as for crawlers (traps/host-memory). */
+/** Maximum differing bits between texts of one error page, as for crawlers (traps/host-memory). */
 const errorPageBits = 5;
-/** In shorter texts, a different number or URL changes more bits. */
+/** Texts with fewer words are short: a different number or URL changes more of their bits. */
 const shortWords = 60;
 
-/** Whether an indexed page has, apart from numbers, the text that a crawler took for the site's error page. */
+/** Whether an indexed page has the text, apart from numbers, that a crawler took for the site's error page. */
 export function readsAs(
   errorPage: PageSketch,
   page: Pick<PageExtract, "digest" | "simhash" | "title" | "words">,
@@ -180,8 +180,8 @@ export function readsAs(
 }
 
 /**
- * When one crawler recognised the site's error page and other pages of the host confirm it, those that do not know the
- * site well enough count as having recognised it too.
+ * If one crawler recognised the site's error page, and other pages of the host confirm it, crawlers that do not know
+ * the site well enough count as having recognised it, too.
  */
 export function asErrorPage<Of extends { readonly sketch: PageSketch }>(
   opinions: readonly Of[],
@@ -200,7 +200,7 @@ export function asErrorPage<Of extends { readonly sketch: PageSketch }>(
   });
 }
 
-/** True when links that only one of them omitted as traps explain the difference. */
+/** Returns true if the difference is only in links that one of them omitted as traps. */
 export function trapsExplain(a: PageSketch, b: PageSketch, difference: PageDifference): boolean {
   const leftOut = Math.abs((a.trappedLinks ?? 0) - (b.trappedLinks ?? 0));
   return difference.links <= leftOut && isWithin({ ...difference, links: 0 }, still);
@@ -224,7 +224,7 @@ export function differenceWords({ kind, bits, links, title }: PageDifference): s
   return parts.length === 0 ? "nothing that was compared differs" : parts.join(", ");
 }
 
-/** When links are truncated, only the hash range that both have in full is compared. */
+/** If links are truncated, compares only the range of hashes that both sketches have in full. */
 function linkDifference(a: PageSketch, b: PageSketch): number {
   const end = Math.min(endOf(a), endOf(b));
   const [inA, inB] = [a.links.filter((hash) => hash <= end), b.links.filter((hash) => hash <= end)];
@@ -237,25 +237,25 @@ function endOf({ links, linkCount }: PageSketch): number {
   return links.length < linkCount ? (links.at(-1) ?? 0) : Number.POSITIVE_INFINITY;
 }
 
-// Pages are chosen for comparison after their results arrived, by an unpredictable number, so that a crawler cannot know
-// which ones are compared.
+// Chooses pages for comparison after their results have arrived, by an unpredictable number, so that crawlers cannot
+// know which pages are compared.
 
 export interface SamplingRule {
-  /** For established crawlers, 0 to 1. */
+  /** Share for established crawlers, 0 to 1. */
   readonly share: number;
-  /** For a crawler's first `newcomerPages`. */
+  /** Share for a crawler's first `newcomerPages` pages. */
   readonly newcomerShare: number;
   readonly newcomerPages: number;
-  /** For the `watchedPages` after a page of it stood alone. */
+  /** Share for the next `watchedPages` pages after one of its pages stood alone. */
   readonly watchedShare: number;
   readonly watchedPages: number;
 }
 
 /**
- * A share of 5 % finds nine of ten crawlers that start to alter 5 % of their pages after long honesty within 2000 pages;
- * 1 % finds half of them. A newcomer's first 2000 pages give 300 comparisons, in which such a liar stands out about a
- * dozen times, and four or five suffice. The 30 % after the first time find it sooner. A larger share would keep honest
- * crawlers watched, which stand alone about once in 200 comparisons (test/bench/results/trust.md).
+ * A share of 5 % finds, within 2000 pages, nine of ten crawlers that start to alter 5 % of their pages after long
+ * honesty; 1 % finds half of them. A newcomer's first 2000 pages give 300 comparisons, in which such a liar stands
+ * out about a dozen times, and four or five are enough. The 30 % after the first time find it sooner. A larger share
+ * would keep honest crawlers watched, which stand alone about once in 200 comparisons (test/bench/results/trust.md).
  */
 export const defaultSamplingRule: SamplingRule = {
   share: 0.05,
@@ -265,7 +265,7 @@ export const defaultSamplingRule: SamplingRule = {
   watchedPages: 500,
 };
 
-/** Pages fetched under leases so far, and the page count until which it is watched. */
+/** How many pages it has fetched under leases, and up to which count it is watched. */
 interface SampledCrawler {
   readonly pages: number;
   readonly watchedUntilPage: number;

@@ -32,32 +32,32 @@ export interface ProbedSubnet {
 
 export interface ProbingFleet {
   readonly crawlers: readonly CrawlerId[];
-  /** RTT measured by the first to the second, in ms; null when unmeasured. */
+  /** RTT that the first measured to the second, in ms; null if unmeasured. */
   readonly rttMs: (from: CrawlerId, to: CrawlerId) => number | null;
-  /** As its partner states it; otherwise null. */
+  /** Coordinates as stated by the crawler's partner; otherwise null. */
   readonly placeOf: (crawlerId: CrawlerId) => Coordinates | null;
 }
 
 interface ProbeLie {
   readonly crawlerId: CrawlerId;
   readonly subnets: readonly SubnetId[];
-  /** Subnets on which an impossible report would show. */
+  /** On how many subnets an impossible report would show. */
   readonly tested: number;
 }
 
 const rule = {
-  /** The part of D that is believed. */
+  /** The share of D that counts. */
   trust: 0.7,
-  /** Minimum distinct subnets with impossible reports. */
+  /** Minimum number of subnets with impossible reports. */
   leastSubnets: 10,
   /** Minimum share of the tested subnets. */
   leastShare: 0.4,
-  /** Minimum different witnesses, each on several subnets. */
+  /** Minimum number of witnesses, each on several subnets. */
   leastWitnesses: 2,
   leastOfWitness: 3,
 };
 
-/** Crawlers with impossible reports, the worst first. */
+/** Returns the crawlers with impossible reports, the worst first. */
 export function probeLies(subnets: readonly ProbedSubnet[], fleet: ProbingFleet): ProbeLie[] {
   const accused: ProbeLie[] = [];
   for (;;) {
@@ -72,7 +72,7 @@ interface Tally {
   readonly crawlerId: CrawlerId;
   readonly subnets: Set<SubnetId>;
   readonly tested: Set<SubnetId>;
-  /** Contradictions per witness. */
+  /** How often each witness contradicted the crawler. */
   readonly witnesses: Map<CrawlerId, number>;
 }
 
@@ -129,10 +129,10 @@ interface Testimony {
   readonly isImpossible: boolean;
 }
 
-/** Tolerance between honest reports: jitter and the machine's work. */
+/** Tolerance for honest reports: jitter and the machine's own work. */
 const marginMs = 5;
 
-/** Keeps reports that could reveal a lie; a witness beside both proves nothing. */
+/** Keeps reports that could reveal a lie. A witness close to both proves nothing. */
 function testimonies(
   suspect: Report,
   probes: ProbedSubnet["probes"],
@@ -143,7 +143,7 @@ function testimonies(
     const { crawlerId: name } = witness;
     const leastBy = (apartMs: number | null) => leastMs(suspect, witness, apartMs, fleet);
     const straight = leastBy(fleet.rttMs(name, suspect.crawlerId));
-    // Searches for detours only when the direct way implies a lie, since that scans the whole fleet.
+    // Searches for detours only if the direct way implies a lie, since the search scans the whole fleet.
     const isSuspect = suspect.rttMs < straight;
     const bound = isSuspect ? leastBy(shortestMs(name, suspect.crawlerId, fleet)) : straight;
     return bound > leastTellingMs ? [{ witness: name, isImpossible: suspect.rttMs < bound }] : [];
@@ -152,15 +152,16 @@ function testimonies(
 
 type Report = ProbedSubnet["probes"][number];
 
-/** The least RTT that the suspect can have measured. */
+/** The minimum RTT that the suspect can have measured. */
 function leastMs(suspect: Report, witness: Report, apartMs: number | null, fleet: ProbingFleet): number {
   const byTriangleMs = apartMs === null ? 0 : rule.trust * apartMs - marginMs;
   return Math.max(byTriangleMs, byLightMs(suspect.crawlerId, witness.crawlerId, fleet)) - witness.rttMs;
 }
 
 /**
- * A lower bound of the suspect's distance from the witness by others' measurements, directly or over a third crawler,
- * less its machine's possible delay, which is at most what its nearest witness measured.
+ * A lower bound of the distance between suspect and witness by others' measurements, directly or over a third
+ * crawler. It is reduced by the possible delay of the suspect's machine, which is at most what its nearest witness
+ * measured.
  */
 function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet): number | null {
   let shortest = fleet.rttMs(witness, suspect);
@@ -175,10 +176,10 @@ function shortestMs(witness: CrawlerId, suspect: CrawlerId, fleet: ProbingFleet)
   return shortest === null ? null : shortest - nearest;
 }
 
-/** Smaller bounds prove nothing, since every answer takes longer. */
+/** Lower bounds up to this prove nothing, since every answer takes longer. */
 const leastTellingMs = 2;
 
-/** km covered in glass per ms of round trip, and the tolerance of a stated location. */
+/** Kilometres in glass per ms of round trip, and the tolerance for a stated location. */
 const kmPerRoundTripMs = 100;
 const placeSlackKm = 200;
 
@@ -188,18 +189,18 @@ function byLightMs(a: CrawlerId, b: CrawlerId, fleet: ProbingFleet): number {
   return Math.max(0, distanceKm(placeA, placeB) - placeSlackKm) / kmPerRoundTripMs;
 }
 
-// Crawlers with impossible probe reports are excluded from rounds, the subnets they won that way are probed again, and
-// the operator is told. Second witnesses cover what one may win on few chosen subnets
+// Excludes crawlers with impossible probe reports from rounds, has the subnets that they won probed again, and tells
+// the operator. Second witnesses cover what a crawler may win on a few chosen subnets
 // (delegation/policies/second-witness).
 
 interface WatchProbesPorts {
   readonly trust: {
     probedSubnets(since: Date): Promise<ReadonlyMap<unknown, readonly ProbedSubnet[]>>;
-    /** Returns false when the crawler's probes were doubted already. */
+    /** Returns false if the crawler's probes were doubted before. */
     doubtProbes(doubt: { crawlerId: CrawlerId; words: string; now: Date }): Promise<boolean>;
   };
   readonly state: CoordinatorState;
-  /** RTTs by direction: what the first measured to the second. */
+  /** RTTs by direction, as the first crawler measured them to the second. */
   readonly peerRtts: () => Promise<readonly PeerRtt[]>;
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
@@ -207,10 +208,10 @@ interface WatchProbesPorts {
   readonly now: () => Date;
 }
 
-/** Routes change, so older reports are not compared with today's RTTs. */
+/** Older reports are not compared with the present RTTs, because routes change. */
 const probesDays = 7;
 
-/** Returns the newly distrusted crawlers. */
+/** Returns the crawlers that were not distrusted before. */
 export async function doubtImpossibleProbes(ports: WatchProbesPorts): Promise<CrawlerId[]> {
   const { trust, now } = ports;
   const since = new Date(now().getTime() - probesDays * 86_400_000);

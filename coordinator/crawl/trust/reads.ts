@@ -1,4 +1,4 @@
-/** Whether crawlers are trusted and why, page by page, for operators. */
+/** Reports for operators: whether crawlers are trusted and why, page by page. */
 import type { Pool } from "pg";
 import { isUnproven } from "./evidence.ts";
 import type { PageSketch } from "./page-sketch.ts";
@@ -12,7 +12,7 @@ import {
 
 const mostEvidence = 100;
 
-/** Null when no crawler has that name. */
+/** Returns null if no crawler has that name. */
 export async function trustReport(pool: Pool, name: string): Promise<TrustReport | null> {
   const [row] = await trustRows(pool, name);
   if (row === undefined) return null;
@@ -45,7 +45,7 @@ interface TrustRow {
   untold: number;
 }
 
-/** Distrusted ones first. */
+/** Lists distrusted crawlers first. */
 async function trustRows(pool: Pool, name: string | null): Promise<TrustRow[]> {
   const { rows } = await pool.query<TrustRow>(
     `select c.crawler_id as "crawlerId", c.name, coalesce(t.pages, 0)::float8 as pages, coalesce(t.score, 0)::float8 as score,
@@ -160,7 +160,7 @@ function saidOf({ kind, digest, linkCount }: PageSketch): string {
   return kind === "other" ? "content that is not read" : "nothing";
 }
 
-/** Whether each crawler is trusted; distrusted ones first. */
+/** Says of each crawler whether it is trusted, distrusted ones first. */
 export async function trustList(pool: Pool): Promise<TrustLine[]> {
   return (await trustRows(pool, null)).map((row) => {
     const { standing, comparisons, ...stand } = standOf(row);
@@ -175,7 +175,7 @@ export async function trustList(pool: Pool): Promise<TrustLine[]> {
   });
 }
 
-/** SQL: each crawler's inconclusive comparisons since it was restored. */
+/** SQL: each crawler's inconclusive comparisons since trust in it was restored. */
 export const untoldByCrawler = `
   select n.crawler_id, count(*) as untold
   from double_check n

@@ -1,4 +1,4 @@
-/** Wires trust: comparisons of pages, judging crawlers by them, and implausible probe reports. */
+/** Wires trust: compares pages, judges crawlers by them, and finds implausible probe reports. */
 
 import { randomInt } from "node:crypto";
 import type { Pool } from "pg";
@@ -51,7 +51,7 @@ const drawn = 2 ** 32;
 
 export function trustDuties(ports: TrustingPorts, config: { readonly trust: TrustSettings }): Trusting {
   const trust = notedTrust(createTrustStore(ports.pool), ports.state, noteOwnChanges(ports));
-  /** Only of crawlers that run a release offered by us; other statements are unverified. */
+  /** Has only crawlers that run a release offered by us; other statements are not verified. */
   const versions = new Map<CrawlerId, string>();
   const noteVersion = async (crawlerId: CrawlerId, hello: CrawlerHello): Promise<void> => {
     const version = hello.release?.version ?? hello.softwareVersion;
@@ -115,7 +115,7 @@ type Settling = Pick<TrustingPorts, "log" | "now"> & {
   readonly checks: DoubleChecks;
 };
 
-/** Drops expired comparisons, forgets old ones, and fetches again what a distrusted crawler still sent. */
+/** Drops expired comparisons, forgets old ones, and fetches again what distrusted crawlers have still sent. */
 async function settleChecks(
   { trust, checks: doubleChecks, log, now }: Settling,
   refetchPages: number,

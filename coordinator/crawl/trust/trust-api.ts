@@ -1,10 +1,10 @@
-/** API schemas of trust in crawlers and its reasons. */
+/** API schemas for trust in crawlers and its reasons. */
 import { z } from "zod";
 import { dateTime, type ReadOf, record } from "../../web/api-operation.ts";
 
 /**
- * not-compared: no page was compared yet. watched: it stood alone recently, so more pages are compared. unproven: too
- * many comparisons were inconclusive, so more are made.
+ * not-compared: no page has been compared yet. watched: it stood alone recently, so more pages are compared.
+ * unproven: too many comparisons were inconclusive, so more are made.
  */
 export const trustStandings = [
   "trusted",

@@ -4,7 +4,7 @@ import { type DeepReadonly, policy, seconds } from "../../core/policy.ts";
 import { defaultTrustRule } from "./evidence.ts";
 import { defaultSamplingRule } from "./page-sketch.ts";
 
-/** A share of crawlers' pages is also fetched by another crawler and compared. */
+/** A share of each crawler's pages is fetched by another crawler, too, and compared. */
 export const trustSettings = z.strictObject({
   share: policy(z.number().min(0).max(1).default(defaultSamplingRule.share), {
     title: "Double-checked share",
@@ -15,10 +15,10 @@ export const trustSettings = z.strictObject({
   }),
   newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
-  /** Share of the next pages of a crawler whose page stood alone. */
+  /** Share of the next pages of a crawler after one of its pages stood alone. */
   watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
   watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
-  /** Maximum time between the two fetches; later, a page has changed too often by itself. */
+  /** Maximum time between the two fetches. Later, a page has changed too often by itself. */
   slotSeconds: seconds(86_400).default(600),
   /** Share of altered pages that the test looks for in a liar. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),

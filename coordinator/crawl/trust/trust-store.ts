@@ -39,47 +39,47 @@ export function createTrustStore(pool: Pool) {
     arrivalLingerMs,
   );
   return {
-    /** Records that this version ran here as a coordinator, so that its crawlers count as ours. */
+    /** Records that a coordinator ran this version here, so that crawlers of this version count as ours. */
     ranAs: async (version: string): Promise<void> => {
       const text = "insert into coordinator_version (version) values ($1) on conflict do nothing";
       await pool.query(text, [version]);
     },
-    /** Whether what the crawler says it runs was ever offered to it. */
+    /** Whether the software that the crawler states was ever offered to it. */
     isOffered: async (crawlerId: CrawlerId, runs: StatedSoftware) => await software.ask({ crawlerId, runs }),
-    /** Its inconclusive and conclusive comparisons since then, or since it was restored. */
+    /** The crawler's inconclusive and conclusive comparisons since `since`, or since trust in it was restored. */
     untold: async (crawlerId: CrawlerId, since: Date) => await untold(pool, crawlerId, since),
-    /** Number of next pages that are compared more often. */
+    /** Sets how many of the crawler's next pages are compared more often. */
     watch: async (crawlerId: CrawlerId, pages: number): Promise<void> => {
       const text = "update crawler_trust set watched_until_page = pages + $2 where crawler_id = $1";
       await pool.query(text, [crawlerId, pages]);
     },
-    /** Counts pages fetched under leases; returns the former counts, by which pages are sampled. */
+    /** Counts pages fetched under leases. Returns the former counts, by which pages are sampled. */
     countPages: async (crawlerId: CrawlerId, pages: number) => await countPages(pool, crawlerId, pages),
-    /** Of these hosts, those on which a comparison proves nothing. */
+    /** Selects those of these hosts on which a comparison proves nothing. */
     silentHosts: async (hosts: readonly HostHash[]) => await silentHosts(pool, hosts),
-    /** First address and subnet of these hosts. */
+    /** Returns the first address and its subnet for each of these hosts. */
     targets: async (hosts: readonly HostHash[]) => await checkTargets(pool, hosts),
-    /** Opens checks of pages this crawler really just fetched, unless already open; returns how many. */
+    /** Opens checks of pages that this crawler has really just fetched, unless they are open. Returns how many. */
     open: async (crawlerId: CrawlerId, checks: readonly NewCheck[]) =>
       await openChecks(pool, crawlerId, checks),
-    /** Other pages of the host that this crawler fetched within the time, latest first. */
+    /** Returns other pages of the host that this crawler fetched since `since`, latest first. */
     recentPages: async (of: PagesOf, most: number) => await recentPages(pool, of, most),
-    /** Leases this crawler's comparisons; hosts that are leased, resting or at a busy address wait. */
+    /** Leases this crawler's comparisons. Hosts that are leased, at rest or at a busy address have to wait. */
     lease: async (request: CheckLeaseRequest) => await leaseChecks(pool, request),
-    /** Of these leases, those of comparisons. */
+    /** Selects those of these leases that are for comparisons. */
     leasesOfChecks: async (leaseIds: readonly LeaseId[]) => await leasesOfChecks(pool, leaseIds),
-    /** One transaction; null when not under an open lease of this crawler, or a duplicate. */
+    /** Runs in one transaction. Null if the opinion is not under an open lease of this crawler, or is a duplicate. */
     takeOpinion: async (opinion: ArrivedOpinion, step: NextOfCheck, now: Date) =>
       await takeOpinion(pool, { opinion, step, now }),
     /**
-     * Counts crawlers that were asked again, held the lease, stayed connected and sent nothing as opinions without
-     * content; one transaction each. Call before `dropStale`.
+     * Counts a crawler that was asked again, held the lease, stayed connected and sent nothing as an empty opinion.
+     * One transaction each. Call it before `dropStale`.
      */
     takeSilences: async (step: NextOfCheck, now: Date) => await takeSilences(pool, step, now),
-    /** Drops comparisons not fetched in time, and decided ones from before `before`; returns the number of expired ones. */
+    /** Drops comparisons not fetched in time, and those decided before `before`. Returns how many had expired. */
     dropStale: async (now: Date, before: Date) => await dropStale(pool, now, before),
     history: async (since: Date, now: Date) => await history(pool, since, now),
-    /** Stores the score; with it, the number of pages to watch more closely. */
+    /** Stores the score. If it is above 0, `watchedPages` more pages are watched closely. */
     setScore: async (crawlerId: CrawlerId, score: number, watchedPages: number): Promise<void> => {
       await pool.query(
         `update crawler_trust
@@ -161,7 +161,7 @@ async function leasesOfChecks(pool: Pool, leaseIds: readonly LeaseId[]): Promise
   return new Set(rows.map((row) => row.lease_id));
 }
 
-/** A leased comparison waits for its lease's end, when silence counts as an opinion. */
+/** A leased comparison is kept until its lease ends, since silence counts as an opinion then. */
 async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   await pool.query("delete from double_check where verdict is not null and decided_at < $1", [before]);
   const { rowCount } = await pool.query(
@@ -181,7 +181,7 @@ async function dropStale(pool: Pool, now: Date, before: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Comparisons read at once: for 12 crawlers at 1 %, those of 200,000 pages. */
+/** Maximum comparisons read at once: for 12 crawlers at 1 %, those of 200,000 pages. */
 const mostOutcomes = 25_000;
 
 async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory> {
@@ -215,12 +215,12 @@ async function history(pool: Pool, since: Date, now: Date): Promise<TrustHistory
   };
 }
 
-// What crawlers reported of subnets, to be held against each other: tables probe_round and probe.
+// What crawlers reported about subnets (tables probe_round and probe), to compare their reports.
 
-/** Rounds considered; older ones add nothing. */
+/** Maximum rounds considered. Older rounds add nothing. */
 const mostRounds = 20_000;
 
-/** Each subnet's latest round by method, without anycast ranges, distrusted crawlers, and reports from before a restore. */
+/** Reads each subnet's latest round by method, without anycast, distrusted crawlers and reports from before a restore. */
 async function probedSubnets(
   pool: Pool,
   since: Date,

@@ -1,4 +1,4 @@
-/** The web graph as it was last ranked, /graph: sizes, degrees, its top pages and hosts. */
+/** The /graph page: the web graph as last ranked, with its sizes, degrees, top pages and top hosts. */
 import { z } from "zod";
 import { column, empty, member, plain, present, section, table, tiles } from "../../ask/document.ts";
 import { type Column, type Document, operationsOf } from "../../ask/operation.ts";
@@ -18,7 +18,7 @@ interface KeptGraph {
   readonly summary: GraphSummary;
 }
 
-/** The last summary, or null, and when the ranks used by the frontier's order were made. */
+/** Returns the last summary, or null, and when the ranks were made that the frontier orders by. */
 type GraphRead = () => Promise<readonly [KeptGraph | null, Date | null]>;
 
 interface GraphAnswer {
@@ -102,7 +102,7 @@ after ${countText(ranking.iterations)} iterations.`,
   };
 }
 
-/** The SQL engine stores ranks without counting degrees and hosts. */
+/** The SQL engine stores ranks, but does not count degrees and hosts. */
 const laterRanks = (ranksAt: Date) =>
   plain(html`<strong>The pages were ranked in the database at ${instant(ranksAt)}</strong>, and the frontier's order goes by that;
 it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,

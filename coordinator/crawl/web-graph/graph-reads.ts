@@ -1,6 +1,6 @@
 /**
- * Reads the web graph by COPY: the frontier's URLs are the first nodes, in order of arrival, followed by link targets
- * outside the frontier, which have no links. One snapshot, so that links and their stored counts agree.
+ * Reads the web graph by COPY. The frontier's URLs are the first nodes, in order of arrival; link targets outside the
+ * frontier, which have no links, follow. All is from one snapshot, so that links and their stored counts agree.
  */
 import type { Pool, PoolClient } from "pg";
 import { type CopiedRow, readCopy } from "#db/copy";
@@ -11,20 +11,20 @@ interface ReadLinks {
   readonly index: NodeIndex;
   /** Nodes below this number are the frontier's URLs. */
   readonly knownNodes: number;
-  /** frontier_url.back_links of each of these. */
+  /** The stored count frontier_url.back_links of each of the frontier's URLs. */
   readonly countedLinks: Int32Array;
   readonly links: LinkList;
 }
 
 export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
-  /** Actual links to each of the frontier's URLs, including links to itself. */
+  /** Counts the links to each of the frontier's URLs, including links to itself. */
   readonly backLinks: Int32Array;
 }
 
 export interface ReadingProgress {
   readonly step: "urls" | "links";
   readonly done: number;
-  /** The server's estimate; 0 when it has none. */
+  /** The database server's estimate; 0 if it has none. */
   readonly expected: number;
 }
 
@@ -32,7 +32,7 @@ type OnReading = (progress: ReadingProgress) => void;
 
 const tellEvery = 50_000;
 
-/** COPY sends arrays as ndim, flags and type, then length and first index of the dimension, then lengths and values. */
+/** In COPY's format an array is ndim, flags and type, then the dimension's length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
 /** Runs in a read-only transaction. `seed` must be unpredictable (link-graph.ts). */
@@ -59,7 +59,7 @@ export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks):
   return { ...graph, index, knownNodes, countedLinks, backLinks: backLinksOf(links, knownNodes) };
 }
 
-/** From statistics: the number of pages times the mean links of the first pages on disk. */
+/** Estimates by statistics: the number of pages times the mean number of links of the first pages on disk. */
 export async function estimatedLinks(pool: Pick<Pool, "query">): Promise<number> {
   const { rows } = await pool.query<{ links: number }>(
     `select coalesce(avg(cardinality(o.urls)), 0)::float8 as links
@@ -116,7 +116,7 @@ async function readLinkRows(client: PoolClient, { index, links, tell }: LinkRead
   });
 }
 
-/** In 32-bit words, as is what follows: the length and the value of each element. */
+/** Length of an array's header in 32-bit words. Then each element has a word for its length and one for its value. */
 const arrayHeader = 5;
 
 const arrayLength = (row: CopiedRow, column: number) => (row.half(column, 0) === 0 ? 0 : row.half(column, 3));
@@ -139,15 +139,15 @@ function teller(step: ReadingProgress["step"], expected: number, onReading: OnRe
   };
 }
 
-// The web graph row by row for export, through cursors over one snapshot, in constant memory.
+// Exports the web graph row by row in constant memory, through cursors over one snapshot.
 
-/** `pages` are URLs with their links; `hosts` are hosts with the number of links between their pages. */
+/** `pages`: URLs with their links. `hosts`: hosts with the number of links between their pages. */
 type GraphKind = "pages" | "hosts";
 
 export interface ExportedNode {
   /** The hashes in hexadecimal: 32 digits for a page, 16 for a host. */
   readonly id: string;
-  /** URL or host; null when only linked to and not in the frontier. */
+  /** URL or host name; null if it is only linked to and not in the frontier. */
   readonly name: string | null;
   readonly pageRank: number | null;
   readonly inLinks: number | null;
@@ -159,20 +159,20 @@ export interface ExportedLink {
   readonly to: string;
   readonly fromName: string | null;
   readonly toName: string | null;
-  /** Always 1 between pages. */
+  /** Number of links; always 1 between pages. */
   readonly links: number;
 }
 
 export interface GraphRows {
-  /** The frontier's first, in hash order, then others. */
+  /** Nodes of the frontier come first, in hash order, then the others. */
   nodes(onRows: (rows: readonly ExportedNode[]) => Promise<void>): Promise<void>;
-  /** With `sorted`, in the order of their source nodes. Includes links of a page to itself. */
+  /** `sorted` orders links by their source nodes. Links of a page to itself are included. */
   links(sorted: boolean, onRows: (rows: readonly ExportedLink[]) => Promise<void>): Promise<void>;
 }
 
 const rowsAtOnce = 5000;
 
-/** Everything `work` reads is from one snapshot. */
+/** Everything that `work` reads is from one snapshot. */
 export async function readGraphRows<T>(
   pool: Pool,
   kind: GraphKind,

@@ -1,21 +1,21 @@
 import { mix32 } from "#core/random";
 
 /**
- * A directed graph in typed arrays by target (compressed sparse columns): the sources of each node's incoming links,
- * which ranking reads. Self-links are excluded.
+ * A directed graph in typed arrays by target (compressed sparse columns). It has the sources of each node's incoming
+ * links, which ranking reads. Links of a node to itself are excluded.
  */
 
 export interface LinkGraph {
   readonly nodes: number;
-  /** Excludes links of nodes to themselves. */
+  /** Number of links, without links of nodes to themselves. */
   readonly links: number;
   readonly selfLinks: number;
-  /** Start of each node's sources in `sources`, with a final end. */
+  /** Where each node's sources start in `sources`, and at last where they end. */
   readonly starts: Uint32Array;
   readonly sources: Uint32Array;
-  /** Parallel to `sources`; null when every link counts 1. */
+  /** Weights of the links in `sources`; null if each counts 1. */
   readonly weights: Float64Array | null;
-  /** Links from each node, or with weights their sum. */
+  /** Number of links from each node; with weights, their sum. */
   readonly outWeights: Float64Array | Uint32Array;
 }
 
@@ -23,11 +23,11 @@ interface GivenLinks {
   readonly nodes: number;
   readonly from: Uint32Array;
   readonly to: Uint32Array;
-  /** Positive; 1 when absent. Repeated links add up. */
+  /** Weights are positive. Those of repeated links are added up. Default: 1. */
   readonly weights?: Float64Array;
 }
 
-/** Sorts links by target in linear time and memory. Throws RangeError for an unknown node. */
+/** Sorts links by target in linear time and memory. Throws a RangeError for an unknown node. */
 export function linkGraph({ nodes, from, to, weights }: GivenLinks): LinkGraph {
   const starts = new Uint32Array(nodes + 1);
   const outWeights = weights ? new Float64Array(nodes) : new Uint32Array(nodes);
@@ -58,7 +58,7 @@ export function linkGraph({ nodes, from, to, weights }: GivenLinks): LinkGraph {
   return { nodes, links, selfLinks, starts, sources, weights: sorted, outWeights };
 }
 
-/** Links to each node, except its own. */
+/** Number of links to each node, except its own. */
 export function inDegrees({ nodes, starts }: LinkGraph): Uint32Array {
   const degrees = new Uint32Array(nodes);
   for (let node = 0; node < nodes; node++) degrees[node] = starts[node + 1]! - starts[node]!;
@@ -104,23 +104,23 @@ export class LinkList {
   }
 }
 
-// Numbers nodes (a URL's two hashes) in order of arrival: open addressing with linear probing, at most half full, 24
-// bytes per node and no objects.
+// Numbers nodes (a URL's two hashes) in order of arrival. A table with open addressing and linear probing, at most
+// half full, which takes 24 bytes per node and no objects.
 
 const firstIndexCapacity = 1024;
 
-/** Slots are 32-bit numbers, and arrays double. */
+/** Maximum number of nodes, since slots are 32-bit numbers and arrays double. */
 const mostNodes = 2 ** 28;
 
 export class NodeIndex {
-  /** Per node: host hash and URL hash, each with the higher half first. */
+  /** The host's hash and the URL's hash of each node, with the higher half of each first. */
   #keys = new Int32Array(4 * firstIndexCapacity);
-  /** Node + 1; 0 when free. */
+  /** The node's number + 1; 0 if the slot is free. */
   #slots = new Int32Array(2 * firstIndexCapacity);
   #size = 0;
   readonly #seed: number;
 
-  /** `seed` prevents owners of URLs from choosing the slots. */
+  /** `seed` keeps owners of URLs from choosing slots. */
   constructor(seed: number) {
     this.#seed = seed;
   }
@@ -129,12 +129,12 @@ export class NodeIndex {
     return this.#size;
   }
 
-  /** Four numbers per node: the halves of the host's and the URL's hash. */
+  /** Four numbers per node: the halves of the host's hash and of the URL's hash. */
   get keys(): Int32Array {
     return this.#keys.subarray(0, 4 * this.#size);
   }
 
-  /** Returns the node's number, a new one for unknown hashes. Throws RangeError beyond `mostNodes`. */
+  /** Returns the node's number, which is a new one for unknown hashes. Throws a RangeError beyond `mostNodes`. */
   add(hostHigh: number, hostLow: number, urlHigh: number, urlLow: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;

@@ -1,4 +1,4 @@
-/** Ranks the whole graph in this process: about 60 bytes of memory per node and 20 per link while reading. */
+/** Ranks the whole graph in this process. Takes about 60 bytes of memory per node, and 20 per link while reading. */
 import { randomInt } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import type { Pool } from "pg";
@@ -21,7 +21,7 @@ export type RankProgress =
   | { readonly step: "sweeps"; readonly done: number; readonly residual: number }
   | { readonly step: "writing"; readonly done: number };
 
-/** Processor time of each step in ms, without the database's. */
+/** Processor time of each step in ms, without that of the database. */
 interface RankTimes {
   readonly readMs: number;
   readonly rankMs: number;
@@ -31,7 +31,7 @@ interface RankTimes {
 
 interface LocalRank {
   readonly summary: GraphSummary;
-  /** URLs whose back-links were corrected; null when nothing was to be stored. */
+  /** How many URLs had their back-links corrected; null if nothing was to be stored. */
   readonly mended: number | null;
   readonly cpu: RankTimes;
 }
@@ -75,7 +75,7 @@ async function writeAll(
   return await mendBackLinks(pool, graph);
 }
 
-/** Processor time of this process since the last call. */
+/** Returns this process's processor time since the last call. */
 function stopwatch(): () => number {
   let last = process.cpuUsage();
   return () => {
@@ -85,7 +85,7 @@ function stopwatch(): () => number {
   };
 }
 
-// Runs the local engine in its own thread, so that the process remains responsive.
+// Runs the local engine in a thread of its own, so that the process can respond meanwhile.
 
 export interface WorkerTask {
   readonly database: { readonly databaseUrl: string; readonly home: string; readonly schema: string };
@@ -96,7 +96,7 @@ export type WorkerAnswer =
   | { readonly type: "progress"; readonly progress: RankProgress }
   | { readonly type: "done"; readonly result: LocalRank };
 
-/** Rejects with the thread's error; `signal` ends the thread. */
+/** Rejects with the thread's error. `signal` ends the thread. */
 export async function rankInWorker(
   database: Pick<Database, "url" | "schema">,
   options: RankOptions,
@@ -127,7 +127,7 @@ export async function rankInWorker(
   }
 }
 
-/** TypeScript sources need a loader in the worker; a build is JavaScript. */
+/** A worker needs a loader for TypeScript sources, while built programs are JavaScript. */
 function startWorker(task: WorkerTask): Worker {
   const isSource = import.meta.filename.endsWith(".ts");
   const entry = isSource ? "ranking-worker-from-source.mjs" : "ranking-worker.js";

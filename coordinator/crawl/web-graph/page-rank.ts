@@ -1,16 +1,16 @@
 /**
  * PageRank (Page, Brin, Motwani and Winograd 1999) in Float64: the stationary distribution of a surfer who follows a
  * link with probability `damping` and otherwise jumps anywhere, as from nodes without links. It is the normalised
- * solution of x = (1 - damping) + damping · Σ x[source] / links[source] (Del Corso, Gullì and Romani 2005), found by
- * Gauss-Seidel sweeps, about half as many as power iteration needs. Nodes without links pass no rank on and are
+ * solution of x = (1 - damping) + damping · Σ x[source] / links[source] (Del Corso, Gullì and Romani 2005).
+ * Gauss-Seidel finds it in about half as many sweeps as power iteration. Nodes without links pass on no rank and are
  * computed once at the end; in a frontier they are the majority.
  */
 import type { LinkGraph } from "./link-graph.ts";
 
 export interface PageRankSettings {
-  /** 0 to less than 1. */
+  /** From 0 to less than 1. */
   readonly damping: number;
-  /** Sweeps end when one changes the ranks by less than this share in total (L1). */
+  /** The last sweep is the first that changes the ranks by less than this share in total (L1). */
   readonly tolerance: number;
   readonly iterations: number;
 }
@@ -18,15 +18,15 @@ export interface PageRankSettings {
 export const defaultPageRankSettings: PageRankSettings = { damping: 0.85, tolerance: 1e-6, iterations: 200 };
 
 export interface PageRank {
-  /** Sum up to 1; empty for an empty graph. */
+  /** The ranks add up to 1; empty for an empty graph. */
   readonly ranks: Float64Array;
   readonly iterations: number;
-  /** The share that the last sweep changed (L1). The error is at most residual · damping / (1 - damping). */
+  /** The share by which the last sweep changed the ranks (L1). The error is at most residual · damping / (1 - damping). */
   readonly residual: number;
   readonly converged: boolean;
 }
 
-/** `onSweep` hears of each sweep's number and residual. */
+/** `onSweep` is called after each sweep with its number and residual. */
 export function pageRank(
   graph: LinkGraph,
   settings: PageRankSettings = defaultPageRankSettings,
@@ -55,7 +55,7 @@ export function pageRank(
 interface State {
   readonly damping: number;
   readonly ranks: Float64Array;
-  /** The rank that each node gives to a link of weight 1. */
+  /** The rank that each node gives through a link of weight 1. */
   readonly shares: Float64Array;
 }
 

@@ -24,7 +24,7 @@ const keptSummaries = 100;
 
 const mendedAtOnce = 500;
 
-/** Replaces all ranks. Concurrent readers see the former ones. */
+/** Replaces all ranks. Concurrent readers see the former ranks. */
 export async function writeRanks(
   client: PoolClient,
   { index, knownNodes }: WebGraph,
@@ -46,7 +46,7 @@ export async function writeRanks(
   });
 }
 
-/** Replaces all ranks from the SQL engine's table, inside the database. */
+/** Replaces all ranks by those in the SQL engine's table, inside the database. */
 export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
   await replaceRanks(client, async (into) => {
     await client.query(
@@ -59,15 +59,15 @@ export async function copyRanks(client: PoolClient, table: string, at: Date): Pr
   });
 }
 
-/** The longest time for which the swap blocks others; then it releases its place in the queue and retries. */
+/** How long the swap may block others. Then it releases its place in the queue and retries. */
 const swapLockMs = 500;
 
 const mostSwapTries = 120;
 
 /**
- * Fills a new table and swaps it in, in the caller's transaction, because deleting and inserting would leave a dead
- * row for each live one, in the table and its index. The table in use is locked only at the end; readers delay the
- * swap, but the swap never delays others longer than `swapLockMs`.
+ * Fills a new table and swaps it in within the caller's transaction, because deleting and inserting would leave a
+ * dead row for each live one in table and index. The table in use is locked only at the end. Readers delay the swap,
+ * but the swap delays others no longer than `swapLockMs`.
  */
 async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
   const parts = (await partsOf(client, "url_rank")).length;
@@ -117,7 +117,7 @@ export async function writeSummary(client: PoolClient, summary: GraphSummary, at
   );
 }
 
-/** The time of the last ranking by either engine, or null. */
+/** Returns when either engine last ranked, or null. */
 export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
   const { rows } = await pool.query<{ at: Date | null }>(
     `select greatest(
@@ -128,13 +128,13 @@ export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null
   return rows[0]!.at;
 }
 
-/** The time of the stored ranks, or null. */
+/** Returns when the stored ranks were made, or null. */
 export async function ranksMadeAt(pool: Pick<Pool, "query">): Promise<Date | null> {
   const { rows } = await pool.query<{ ranked_at: Date }>("select ranked_at from url_rank limit 1");
   return rows[0]?.ranked_at ?? null;
 }
 
-/** Null when nobody has ranked yet. */
+/** Returns null if nobody has ranked yet. */
 export async function latestSummary(
   pool: Pick<Pool, "query">,
 ): Promise<{ madeAt: Date; summary: GraphSummary } | null> {
@@ -146,9 +146,9 @@ export async function latestSummary(
 }
 
 /**
- * Adds links that existed before the frontier held their target, as a difference, so that concurrent changes count,
- * too. Returns the number of corrected URLs. With related coordinators, surplus counts are correct, because others
- * reported those links.
+ * Adds the links that existed before the frontier had their target. It adds a difference, so that concurrent changes
+ * count, too. Returns how many URLs were corrected. If there are related coordinators, surplus counts are correct,
+ * because others reported those links.
  */
 export async function mendBackLinks(pool: Pool, graph: WebGraph): Promise<number> {
   const isAlone = (await readRelatives(pool)) === null;
@@ -185,7 +185,7 @@ function wrongCounts({ index, countedLinks, backLinks, knownNodes }: WebGraph) {
   return wrong;
 }
 
-/** Decimal, like the database's bigints. */
+/** Returns hashes in decimal, like the database's bigints. */
 function hashesOf(keys: Int32Array, node: number): { hostHash: string; urlHash: string } {
   return {
     hostHash: bigintOf(keys[4 * node]!, keys[4 * node + 1]!),
@@ -199,12 +199,12 @@ function bigintOf(high: number, low: number): string {
 
 interface Hosts {
   readonly graph: HostGraph;
-  /** Keyed by the host's hash; the other half of the key is 0. */
+  /** Keyed by the host's hash. The other half of the key is 0. */
   readonly index: NodeIndex;
   readonly pages: Uint32Array;
 }
 
-/** Hosts are numbered in the order of their first node. */
+/** Numbers hosts in the order of their first nodes. */
 export function hostsOf(graph: WebGraph, seed: number): Hosts {
   const { keys } = graph.index;
   const index = new NodeIndex(seed);
@@ -239,7 +239,7 @@ export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSu
   };
 }
 
-/** Averages over visited pages. */
+/** Computes averages over visited pages. */
 export async function readVisits(
   pool: Pick<Pool, "query">,
 ): Promise<Pick<GraphSummary, "visited" | "change">> {

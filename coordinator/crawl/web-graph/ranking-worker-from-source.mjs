@@ -1,4 +1,4 @@
-// Starts the ranking thread from TypeScript sources, in tests and development. What is built does without.
+// Starts the ranking thread from TypeScript sources, in tests and development. A built program does not need it.
 import { importSource } from "#core/source-thread";
 
 await importSource(new URL("./ranking-worker.ts", import.meta.url));

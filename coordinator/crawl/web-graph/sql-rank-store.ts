@@ -1,6 +1,6 @@
 /**
- * PageRank inside the database, for graphs that exceed one machine's memory: power iteration in plain statements on
- * tables distributed by host hash. Joins use that key, so each part is joined locally and only the targets' sums
+ * PageRank inside the database, for graphs too large for one machine's memory: power iteration in plain statements on
+ * tables distributed by host hash. Joins use that key, so each part is joined where it is, and only sums per target
  * travel. It avoids what distributed Postgres engines lack: temporary tables, data-changing CTEs, `on conflict`,
  * `update … from`, identity columns.
  */
@@ -19,10 +19,10 @@ interface SqlRank {
   readonly links: number;
   readonly selfLinks: number;
   readonly iterations: number;
-  /** What the last iteration changed (L1). */
+  /** The share by which the last iteration changed the ranks (L1). */
   readonly residual: number;
   readonly converged: boolean;
-  /** Holds host_hash, url_hash, links and page_rank. */
+  /** Name of the table with host_hash, url_hash, links and page_rank. */
   readonly table: string;
 }
 
@@ -36,8 +36,8 @@ const tables = {
 } as const;
 
 /**
- * Needs the connection for itself and no open transaction, so that vacuum can remove each iteration's rows. The
- * caller drops the work tables; after a lost connection, the next ranking does.
+ * Needs a connection of its own without an open transaction, so that vacuum can remove each iteration's rows. The
+ * caller drops the work tables; if the connection was lost, the next ranking does.
  */
 export async function rankBySql(
   client: PoolClient,
@@ -77,7 +77,7 @@ export async function dropWorkTables(client: PoolClient): Promise<void> {
   await client.query(`drop table if exists ${Object.keys(tables).join(", ")}`);
 }
 
-/** Creates a node for each frontier URL and link target, with its number of links to others. */
+/** Makes a node for each URL of the frontier and each link target, with its number of links to others. */
 async function readNodes(client: PoolClient): Promise<{ nodes: number; links: number; selfLinks: number }> {
   await client.query(
     "insert into sql_rank_seen (host_hash, url_hash, links) select host_hash, url_hash, 0 from frontier_url",
@@ -130,7 +130,7 @@ interface Iteration {
   readonly damping: number;
 }
 
-/** Returns what the iteration changed (L1). */
+/** Returns by which share the iteration changed the ranks (L1). */
 async function iterate(client: PoolClient, { from, to, nodes, damping }: Iteration): Promise<number> {
   await client.query("truncate sql_rank_share");
   await client.query(
@@ -161,9 +161,9 @@ async function iterate(client: PoolClient, { from, to, nodes, damping }: Iterati
   return changed.rows[0]!.residual;
 }
 
-// The SQL engine from end to end; ranks never leave the database.
+// The SQL engine from end to end. Ranks never leave the database.
 
-/** The part of the summary that SQL computes; degrees and hosts need the local engine. */
+/** The part of the summary that SQL computes. Degrees and hosts need the local engine. */
 type SqlSummary = Pick<
   GraphSummary,
   "nodes" | "links" | "selfLinks" | "visited" | "change" | "topPages" | "ranking"
@@ -171,10 +171,7 @@ type SqlSummary = Pick<
 
 const lockName = "nearcrawl rank by sql";
 
-/**
- * Throws DatabaseError while another process ranks by SQL in this schema, because both would use the same work
- * tables.
- */
+/** Throws a DatabaseError if another process ranks by SQL in this schema, because both would use the same work tables. */
 export async function rankInDatabase(
   database: Pick<Database, "pool" | "schema">,
   options: RankOptions,
@@ -200,7 +197,7 @@ export async function rankInDatabase(
     }
   } finally {
     await releaseAdvisoryLock(client, lockName, database.schema);
-    // Closed, because its session settings differ from the pool's.
+    // The connection is closed, because its session settings differ from the pool's.
     client.release(true);
   }
 }

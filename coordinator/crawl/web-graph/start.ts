@@ -1,6 +1,6 @@
 /**
- * Ranks the pages daily in a thread, for orders and importances by rank. A graph too large for the coordinator's
- * memory is left to `nearcrawl rank --engine sql --write`, and the log says so.
+ * Ranks the pages daily in a thread, for orders and importances by rank. If the graph is too large for the
+ * coordinator's memory, the log says so, and `nearcrawl rank --engine sql --write` has to rank it.
  */
 
 import type { Pool } from "pg";
@@ -20,16 +20,16 @@ interface RankingDuty {
   readonly timekeeper: Pick<Timekeeper, "every" | "stopping">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly now: () => Date;
-  /** The most links that the coordinator ranks; default: `mostLinksHere`. */
+  /** Maximum number of links that the coordinator ranks. Default: `mostLinksHere`. */
   readonly mostLinks?: number;
 }
 
-/** How often to check whether a ranking is due. */
+/** How often it checks whether a ranking is due. */
 const lookMs = 600_000;
 
 const rankEveryMs = 86_400_000;
 
-/** About 1 GB during ranking. */
+/** Ranking this many links takes about 1 GB of memory. */
 const mostLinksHere = 20_000_000;
 
 const lockName = "nearcrawl ranks pages";
@@ -38,7 +38,7 @@ export function scheduleRanking(duty: RankingDuty): void {
   duty.timekeeper.every("rank-pages", lookMs, async () => await rankWhenDue(duty));
 }
 
-/** Only one coordinator ranks. */
+/** Takes a lock, so that only one coordinator ranks. */
 async function rankWhenDue(duty: RankingDuty): Promise<void> {
   const { pool, schema } = duty.database;
   const client = await pool.connect();
@@ -46,7 +46,7 @@ async function rankWhenDue(duty: RankingDuty): Promise<void> {
     if (!(await tryAdvisoryLock(client, lockName, schema))) return;
     await rankIfOld(duty);
   } catch (error) {
-    // Cancelled, so that stopping need not wait: nothing is written before the end, and the next start ranks again.
+    // A ranking was cancelled so that `stop` need not wait. It writes only at its end, and the next start ranks again.
     if (!duty.timekeeper.stopping.aborted) throw error;
   } finally {
     await releaseAdvisoryLock(client, lockName, schema);
@@ -58,7 +58,7 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   const { database, timekeeper, log, now, mostLinks = mostLinksHere } = duty;
   const at = now();
   const last = await lastRanked(database.pool);
-  // A time in the future was written by a fast clock, and is no reason to wait.
+  // A time in the future was written by a fast clock, and does not delay the ranking.
   if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
   const links = await estimatedLinks(database.pool);
   if (links > mostLinks) {

@@ -12,7 +12,7 @@ export type RankedHost = GraphSummary["topHosts"][number];
 
 export const topListLength = 20;
 
-/** The parts that need no database. */
+/** Computes the parts of the summary that need no database. */
 export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
   const { nodes, links, selfLinks } = graph;
   const weights = hosts.weights ?? new Float64Array(0);
@@ -29,7 +29,7 @@ export function shapeOf(graph: LinkGraph, hosts: HostGraph) {
   };
 }
 
-/** Degrees: averages, and a distribution in doubling bins (figure 5.2 of the Anansi thesis). */
+/** Degrees: averages, and a distribution in bins that double (figure 5.2 of the Anansi thesis). */
 
 export type Degrees = GraphSummary["outLinks"];
 
@@ -38,7 +38,7 @@ export function degreesOf(degrees: Uint32Array): Degrees {
   let [total, most] = [0, 0];
   for (let node = 0; node < degrees.length; node++) {
     const degree = degrees[node]!;
-    // 0 → 0, 1 → 1, 2 and 3 → 2: the number's bit length.
+    // The bin is the number's bit length: 0 → 0, 1 → 1, 2 and 3 → 2.
     const bin = 32 - Math.clz32(degree);
     counts[bin] = (counts[bin] ?? 0) + 1;
     total += degree;
@@ -52,7 +52,7 @@ export function degreesOf(degrees: Uint32Array): Degrees {
   return { average: degrees.length === 0 ? 0 : total / degrees.length, most, bins };
 }
 
-/** The `count` largest values' nodes, largest first; ties by number. */
+/** Returns the nodes with the `count` largest values, largest first; nodes of equal value are in order of number. */
 export function largest(values: Float64Array | Uint32Array, count: number): number[] {
   const best: number[] = [];
   for (let node = 0; node < values.length; node++) {
@@ -67,16 +67,16 @@ export function largest(values: Float64Array | Uint32Array, count: number): numb
 }
 
 export interface HostGraph extends LinkGraph {
-  /** Links within hosts, which are not in the graph. */
+  /** Number of links within hosts, which are not in the graph. */
   readonly innerLinks: number;
 }
 
-/** `hostOf`: the host of each node, 0 to `hosts` - 1. */
+/** `hostOf` is the host of each node, 0 to `hosts` - 1. */
 export function hostGraph(graph: LinkGraph, hostOf: Uint32Array, hosts: number): HostGraph {
   const links = new LinkList();
   const weights: number[] = [];
   const byTarget = nodesByHost(hostOf, hosts);
-  // The link from each host to the current target host, if any.
+  // For each host, the index of its link to the current target host; below `firstLink` if there is none.
   const linkFrom = new Float64Array(hosts).fill(-1);
   let innerLinks = 0;
   for (let host = 0; host < hosts; host++) {
