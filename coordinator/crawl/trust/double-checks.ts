@@ -1,10 +1,9 @@
 /**
- * Fetches pages twice. A share of the pages that a crawler sent, drawn after they arrived, is soon leased to another
- * crawler like any other page; the two results are compared, and when they differ, others are asked until it is clear
- * why (arbitration.ts). Nothing of this enters the index.
- *
- * It wraps the stores of results and of the frontier, which do not know about it: results under a comparison's lease are
- * removed before the others are stored, and leases of comparisons are handed out with the others.
+ * Fetches pages twice. A share of the pages that a crawler sent, chosen after they arrived, is soon leased to another
+ * crawler like any other page, and the results are compared. If they differ, more crawlers are asked until it is
+ * clear why (arbitration.ts). Nothing of this enters the index. This wraps the stores of results and of the frontier,
+ * which do not know about it: results under a comparison's lease are taken out before the others are stored, and
+ * leases for comparisons are handed out with the others.
  */
 import { asSubnetId, type CrawlerId } from "#core/ids";
 import type { IncidentNotes } from "#core/incidents";

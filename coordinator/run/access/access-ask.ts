@@ -1,4 +1,4 @@
-/** Who has access: sessions and unused links, /access, for operators; one's own account, /account, for everybody. */
+/** The pages /access, for operators: who has access by session or unused link; and /account, for everybody: one's own account. */
 import { z } from "zod";
 import {
   linkMinutes,
@@ -79,7 +79,7 @@ const numbered = (what: string) =>
 interface LinkPorts {
   readonly links: Pick<SignInLinkStore, "issue">;
   readonly secrets: Secrets;
-  /** The public address of the pages; null when no coordinator has stated one. */
+  /** Public address of the pages; null if no coordinator has stated one. */
   readonly webUrl: () => Promise<string | null>;
 }
 
@@ -90,7 +90,7 @@ interface AccessPorts extends LinkPorts {
 
 const { get, post } = operationsOf<AccessPorts>();
 
-/** Nobody may grant more than they have. */
+/** Nobody may grant more than they may do themselves. */
 function checkGiven({ actor }: Pick<Visit, "actor">, given: Parameters<typeof scopesOfPerson>[0]): void {
   const refused = cannotGive(actor, scopesOfPerson(given));
   if (refused !== null) throw new Fault(403, refused, "Not allowed");
@@ -299,7 +299,7 @@ function browserName(userAgent: string): string {
     .join(" ");
 }
 
-/** Compares name and role, because an operator and a partner may share a name. */
+/** Compares name and role, because an operator and a partner may have the same name. */
 async function ownSessions(
   { signedInAs, actor }: Visit,
   { sessions }: AccessPorts,
@@ -314,7 +314,7 @@ interface EndedOwn {
   readonly count: number;
 }
 
-/** Only people, not programs, may use these. */
+/** Only people may use these, not programs. */
 const ofOwn = {
   ...{ needs: null, goTo: () => "/account" },
   output: z.object({ signedInAs: z.string().nullable(), count: z.int() }),
@@ -420,7 +420,7 @@ function roleWords({ role: of, crawlers }: Account): Html {
   return of === "staff" ? html`you see everything and change nothing.` : html`you see and change everything.`;
 }
 
-// A sign-in link for a crawler's partner, from the crawler's page.
+// Issues a sign-in link for a crawler's partner, from the crawler's page.
 
 interface PartnerPorts extends LinkPorts {
   readonly reads: { crawler(name: string, now: Date): Promise<unknown> };
@@ -492,7 +492,7 @@ const notStarted =
 
 export const accessOperations = { access, endSession, revokeSignInLink };
 export const accountOperations = { account: ownAccount };
-/** Forms about one's own sessions, which no program sends. */
+/** Forms about one's own sessions, which programs never send. */
 export const ownSessionForms = { endOwnSession, endOtherSessions };
 export const signInLinkOperations = { issueSignInLink };
 export const partnerAccessOperations = { partnerSignInLink };

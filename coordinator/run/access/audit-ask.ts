@@ -1,4 +1,4 @@
-/** /audit: every change with its author and the previous value. For operators. */
+/** The /audit page, for operators: every change with its author and the previous value. */
 import { z } from "zod";
 import { type AuditEntry, type AuditLog, changedFields } from "#core/audit";
 import { instantWords } from "#core/format";
@@ -144,7 +144,7 @@ function wordsCell({ words, before, after }: AuditEntry): Html {
   }</div>`;
 }
 
-/** The text holds instants as ISO 8601. */
+/** Shows the instants in the text, which are in ISO 8601, as times. */
 const withInstants = (words: string) =>
   sentence(words.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => instantWords(iso)));
 

@@ -1,4 +1,4 @@
-/** An operator's invitation of a crawler: what is stored, and the command that its partner runs. */
+/** An operator's invitation of a crawler: what is stored of it, and the command that its partner runs. */
 
 import type { Secrets } from "#core/access-types";
 import type { Change } from "#core/audit";
@@ -13,38 +13,38 @@ interface InvitationRequest
   readonly expiresHours: number;
 }
 
-/** The coordinator that the crawler connects to, and whose releases it runs. */
+/** The coordinator to which an invited crawler connects, and whose releases it runs. */
 export interface InvitingCoordinator {
-  /** `wss://HOST/crawler`; `ws://` on loopback only. */
+  /** `wss://HOST/crawler`, or `ws://` on loopback only. */
   readonly coordinatorUrl: string;
   readonly certificatePin: string | null;
   readonly releaseKeys: readonly string[];
-  /** How many keys must sign together to change the roles. */
+  /** How many keys must sign together to change who may sign releases. */
   readonly releaseThreshold: number;
-  /** The release that a crawler starts with; null when none is offered to all, so that it waits. */
+  /** The release with which a crawler starts; null if none is offered to all, so that the crawler waits for one. */
   readonly firstRelease: string | null;
 }
 
 export interface IssuedInvitation
   extends InvitingCoordinator,
     Pick<InvitationRecord, "invitationId" | "name" | "renews" | "expiresAt"> {
-  /** Shown only once, because the secret is stored as a hash. */
+  /** Shown only once, because it is stored only as a hash. */
   readonly token: string;
   readonly commands: JoinCommands;
 }
 
 /**
- * Two alternative commands. Both read the token from standard input, because an argument would remain in the shell's history
- * and the process list.
+ * Two commands to choose from. Both read the token from standard input, because an argument would stay in the shell's
+ * history and the process list.
  */
 interface JoinCommands {
   /** Needs only Node.js. */
   readonly download: string;
-  /** Needs an installed nearcrawl. */
+  /** Needs nearcrawl to be installed. */
   readonly installed: string;
 }
 
-/** From an hour to a month. */
+/** Minimum, maximum and default lifetime of an invitation: an hour, a month and three days. */
 export const invitationHours = { least: 1, most: 720, usual: 72 } as const;
 const hourMs = 3_600_000;
 
@@ -74,7 +74,7 @@ export async function issueInvitation(
   return { invitationId: made, name, renews, ...ports.coordinator, expiresAt, token, commands };
 }
 
-/** The audit log's entry, without the token. */
+/** The audit log's entry. It does not contain the token. */
 export function invitationMade(issued: IssuedInvitation, request: InvitationRequest): Change {
   const { invitationId, name, expiresAt } = issued;
   const { renews, scopes, pagesPerDay, bytesPerDay } = request;
@@ -86,7 +86,7 @@ export function invitationMade(issued: IssuedInvitation, request: InvitationRequ
   };
 }
 
-/** Says which release keys it pins and how many must sign together. */
+/** Says which release keys the invitation pins, and how many must sign together. */
 export function pinnedKeyWords({
   releaseKeys,
   releaseThreshold,
@@ -102,12 +102,12 @@ export function firstReleaseWords({ firstRelease }: Pick<IssuedInvitation, "firs
     : `It starts with release ${firstRelease}.`;
 }
 
-/** The file comes from the pinned coordinator; curl accepts no other. */
+/** The file comes from the coordinator with the pinned key; curl accepts no other. */
 function joinCommands(
   { coordinatorUrl, certificatePin }: Pick<InvitingCoordinator, "coordinatorUrl" | "certificatePin">,
   invitationId: number,
 ): JoinCommands {
-  // The number tells the operator's page that the command is in use; it grants nothing.
+  // The number shows on the operator's page that the command is in use. It grants nothing.
   const url = new URL(`/releases/dock.mjs?invitation=${invitationId}`, coordinatorUrl.replace(/^ws/, "http"))
     .href;
   const pinned =
@@ -119,5 +119,5 @@ function joinCommands(
   };
 }
 
-/** curl needs padded base64 with + and /. */
+/** Converts base64url for curl, which needs padded base64 with + and /. */
 const plainBase64 = (text: string) => Buffer.from(text, "base64url").toString("base64");

@@ -1,4 +1,4 @@
-/** What invitations say about this coordinator: its address, its certificate's key and the release keys. */
+/** Reads what invitations state about this coordinator: its address, its certificate's key, and the release keys. */
 import type { Pool } from "pg";
 import { UsageError } from "#core/errors";
 import { isCoordinatorUrl } from "#protocol/invitation";
@@ -8,15 +8,15 @@ import { mayRun } from "../releases/staging.ts";
 import type { InvitingCoordinator } from "./invitations.ts";
 
 export interface StatedPlace {
-  /** Overrides the coordinator's own statement. */
+  /** Replaces the address that the coordinator itself stated. */
   readonly url?: string;
-  /** Null: public authorities decide. */
+  /** Replaces the stated key. `null` relies on public certificate authorities. */
   readonly pin?: string | null;
 }
 
 /**
- * Returns the statement of the coordinator that started last, with overrides. Throws a UsageError when a partner could not
- * connect to it, or when there is no release key to pin, since such a crawler could never take a release.
+ * Returns what the coordinator that started last stated, with the replacements. Throws a UsageError if a partner
+ * could not connect to it, or if there is no release key to pin, since such a crawler could never accept a release.
  */
 export async function invitingCoordinator(
   pool: Pool,
@@ -53,7 +53,7 @@ const noReleaseKey =
   "coordinator makes a key as it starts, where the crawler's bundle is beside it (npm run build) and its home " +
   "can be written; or run nearcrawl release trust KEY for a key of yours";
 
-/** Returns the release that a new crawler is offered. */
+/** Returns the release that new crawlers are offered. */
 async function releaseForAll(pool: Pool): Promise<string | null> {
   const now = new Date();
   const releases = await createReleaseStore(pool).list();

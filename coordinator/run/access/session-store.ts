@@ -1,4 +1,4 @@
-/** Table web_session: who is signed in. An ended session is deleted. */
+/** Stores who is signed in (table web_session). Sessions are deleted when they end. */
 
 import { timingSafeEqual } from "node:crypto";
 import type { Pool } from "pg";
@@ -13,7 +13,7 @@ import {
 } from "#core/access-types";
 import { clean } from "../../database/transaction.ts";
 
-/** The precision of a session's last use. */
+/** How precisely a session's last use is stored. */
 const noteEveryMs = 60_000;
 
 const mostSaid = 500;
@@ -90,7 +90,7 @@ const sessionColumns = `session_id as "sessionId", name, role, crawlers, issued_
   started_at as "startedAt", last_used_at as "lastUsedAt", ends_at as "endsAt", remote_address as "remoteAddress",
   user_agent as "userAgent"`;
 
-/** Links are deleted this long after their end; the audit log keeps who got one. */
+/** Links are deleted this many days after their end. The audit log keeps who got one. */
 const keptDays = 30;
 
 export function createSignInLinkStore(pool: Pool): SignInLinkStore {
@@ -214,7 +214,7 @@ export function createOperatorTokenStore(pool: Pool): OperatorTokenStore {
       );
       if (!rows[0]) return null;
       const { tokenHash: kept, ...token } = rows[0];
-      // The index lookup compares hashes, which reveals nothing; the final comparison takes constant time.
+      // The index compares hashes, which reveals nothing. The final comparison takes constant time.
       return timingSafeEqual(Buffer.from(kept), Buffer.from(tokenHash)) ? token : null;
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Signing in and out. A link's page changes nothing; its button sends the form that uses the link up, so that previews by mail
- * programs and browsers do not spend it. Every sign-in creates a new session and ends this browser's old one (OWASP: session
+ * Signing in and out. Opening a link changes nothing; only the form on its page uses it up, so that mail programs and
+ * browsers may preview it. Every sign-in creates a new session and ends this browser's old one (OWASP: session
  * fixation).
  */
 
@@ -89,7 +89,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply, ports: SignI
     .redirect(whereTo(request, begun), 303);
 }
 
-/** Returns the requested page; a partner can be sent only to its own crawlers and account. */
+/** Returns the requested page. Partners are sent only to their own crawlers and account. */
 function whereTo(request: FastifyRequest, { session }: BegunSession): string {
   const home = homeOf(session.role, session.crawlers);
   const wanted = wantedPathOf(request) ?? home;
@@ -116,7 +116,7 @@ async function signOut(request: FastifyRequest, reply: FastifyReply, ports: Sign
     .redirect("/sign-in?out=1", 303);
 }
 
-/** Ends the session of this browser's cookie, if there is one. */
+/** Ends the session in this browser's cookie, if there is one. */
 async function endSessionOf(request: FastifyRequest, ports: SignInPorts): Promise<void> {
   const secret = sessionSecretOf(request);
   if (secret === null) return;
@@ -188,7 +188,7 @@ const notOurForm = {
   words: "This form was not sent from one of our pages. Open the page again and send it from there.",
 };
 
-/** `signedInAs` is null when nobody is signed in with this browser; `isOut` after a sign-out. */
+/** `signedInAs` is null if nobody is signed in with this browser. `isOut` is true after a sign-out. */
 function signInBody(signedInAs: string | null, isOut: boolean): Html {
   return html`<div class="sign-in"><h1>${isOut ? "You are signed out" : "Sign in"}</h1>
 ${signedInAs === null ? nothing : html`<p class="lead">You are signed in as <strong>${signedInAs}</strong>: <a href="/account">your account</a>.</p>`}
@@ -203,7 +203,7 @@ nearcrawl sign-in --role partner --name ben --crawler athens</code></pre>
 tokens: <code>nearcrawl operator-token create</code>.</p></section></div>`;
 }
 
-/** Viewing the page does not use the link up, because mail programs and browsers prefetch. */
+/** Viewing this page does not use up the link, because mail programs and browsers load pages in advance. */
 function confirmBody(link: SignInLink, secret: string, signedInAs: string | null): Html {
   return html`<div class="sign-in"><h1>Sign in as ${link.name}</h1>
 <p class="lead">${roleWords(link)} ${link.issuedBy} created this link; it works once, until ${instant(link.expiresAt)}.</p>
@@ -221,7 +221,7 @@ function roleWords({ role, crawlers }: SignInLink): string {
   return `As a partner: sees and controls ${crawlers.join(", ")}.`;
 }
 
-/** `state` is null when no such link is stored. */
+/** `state` is null if no such link is stored. */
 function linkOverBody(state: SignInLink["state"] | null): Html {
   return html`<div class="sign-in"><h1>${state === "used" ? "This link was already used" : "This link does not work"}</h1>
 <p>${state === null ? overWords.unknown : overWords[state]}</p>

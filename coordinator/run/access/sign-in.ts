@@ -19,7 +19,7 @@ export interface LinkRequest extends Person {
 
 export interface IssuedLink extends Person {
   readonly linkId: number;
-  /** Shown only once, because the secret is stored as a hash. */
+  /** Shown only once, because the secret is stored only as a hash. */
   readonly url: string;
   readonly expiresAt: Date;
 }
@@ -27,7 +27,7 @@ export interface IssuedLink extends Person {
 const linkPrefix = "ncl_";
 const sessionPrefix = "ncs_";
 const minuteMs = 60_000;
-/** Such as anna or anna.k@example.org. Other actors in the audit log have a space in their names or are reserved below. */
+/** For example anna or anna.k@example.org. Other actors in the audit log have a space in their names or are reserved below. */
 const personName = /^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,62}$/u;
 const takenNames = new Set(["anybody", "coordinator"]);
 export const mostCrawlersOfPartner = 50;
@@ -75,7 +75,7 @@ export interface BegunSession {
   readonly session: Session;
 }
 
-/** Returns null when the link is not valid (any more). */
+/** Returns null if the link is not, or no longer, valid. */
 export async function redeemLink(
   link: string,
   ports: { readonly links: Pick<SignInLinkStore, "redeem">; readonly secrets: Secrets },
@@ -88,7 +88,7 @@ export async function redeemLink(
   return session && { secret, session };
 }
 
-/** The audit log's entry: the person without the secret. */
+/** The audit log's entry: the person, without the secret. */
 export function linkIssued({ linkId, name, role, crawlers, expiresAt }: IssuedLink): Change {
   const of = crawlers.length > 0 ? ` of ${crawlers.join(", ")}` : "";
   return {

@@ -1,4 +1,4 @@
-/** Access to the pages over one connection pool: authentication, sign-in pages and the audit log. */
+/** Access to the pages: authentication, sign-in pages and the audit log, over one connection pool. */
 import type { Pool } from "pg";
 import { type Log, silentLog } from "#core/log";
 import { isLoopbackHost } from "#protocol/invitation";
@@ -23,7 +23,7 @@ interface ExposureSettings {
   readonly publicUrl: string | null;
 }
 
-/** A public address, TLS or a declared proxy means that others can reach the pages, so reading needs a sign-in too. */
+/** With a public address, TLS or a declared proxy, others can reach the pages, so that even reading requires a sign-in. */
 export function anonymousMayRead({
   access,
   listen,

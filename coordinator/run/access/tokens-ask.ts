@@ -1,4 +1,4 @@
-/** /tokens: what programs may do over HTTP. For operators; a secret is shown only once. */
+/** The /tokens page, for operators: what programs may do over HTTP. A secret is shown only once. */
 import { z } from "zod";
 import type { OperatorToken, OperatorTokenStore, Secrets } from "#core/access-types";
 import { cannotGive, type Scope, scopes } from "#core/actor";

@@ -1,25 +1,25 @@
 /**
- * While more crawlers arrive than can be admitted at once, connected ones wait with results and requests for work. Serving them
- * would take both processors, and thousands would stay out, whose work waits longer. The delay is bounded: with an hour of
- * reconnects, others wait a third of the time.
+ * While more crawlers arrive than can be admitted at once, connected crawlers wait with their results and requests
+ * for work. Serving them would take both processors and keep thousands of others out for longer. The delay is
+ * bounded: in an hour of reconnects, connected crawlers wait a third of the time.
  */
 import { setTimeout as delay } from "node:timers/promises";
 
-/** The longest continuous hold after a long quiet time. A crawler asks again after 60 s without an answer. */
+/** Maximum uninterrupted hold after a long quiet time. Without an answer, a crawler asks again after 60 s. */
 const mostHeldMs = 45_000;
-/** The share of working time that becomes available for later holds. */
+/** Which share of the time without a hold becomes available for later holds. */
 const regained = 0.5;
 const leastHeldMs = 10_000;
 const lookMs = 200;
 
-/** Consecutive turns of the event loop that each had a connection to accept. */
+/** This many consecutive turns of the event loop with a connection to accept mean that connections are waiting. */
 const pressingTurns = 16;
-/** A crawler waits 30 s for its welcome. */
+/** Pressure of this duration is lasting. A crawler waits 30 s for its welcome. */
 const lastingMs = 2000;
 
 /**
- * Detects whether connections wait to be accepted. The system does not report their number, and Node accepts one per turn of
- * the event loop, so a connection in turn after turn means that more are waiting.
+ * Detects whether connections wait to be accepted. The operating system does not report how many do. Since Node
+ * accepts one per turn of the event loop, a connection in every turn means that more are waiting.
  */
 export class AcceptPressure {
   #turns = 0;
@@ -31,7 +31,7 @@ export class AcceptPressure {
     return this.#turns >= pressingTurns;
   }
 
-  /** True when it lasts so long that waiting crawlers may give up. */
+  /** Whether the pressure lasts so long that waiting crawlers may give up. */
   get isLasting(): boolean {
     return this.isPressing && performance.now() - this.#sinceMs >= lastingMs;
   }
@@ -52,14 +52,14 @@ export class AcceptPressure {
   }
 }
 
-/** Batches of results waiting to be stored; each slice that is handed out creates more. */
+/** Requests for work wait while more batches of results than this wait to be stored. Each slice handed out creates more. */
 const mostResultsWaiting = 32;
-/** The longest that a request for work waits for results. */
+/** Maximum time for which a request for work waits for results. */
 const mostBehindMs = 10_000;
 
 /**
- * Delays requests for work while results wait, because fetched pages are worth more than pages to fetch. `waiting` counts
- * batches.
+ * Delays requests for work while many results wait to be stored, because fetched pages are worth more than pages to
+ * fetch. `waiting` returns the number of batches.
  */
 export async function afterResults(
   waiting: () => number,
@@ -76,14 +76,14 @@ export class ArrivalsFirst {
   #lookedAtMs: number;
   #isHolding = false;
 
-  /** `nowMs` is monotonic. */
+  /** `nowMs` reads a monotonic clock. */
   constructor(isCrowded: () => boolean, nowMs: () => number) {
     this.#isCrowded = isCrowded;
     this.#nowMs = nowMs;
     this.#lookedAtMs = nowMs();
   }
 
-  /** Returns whether work must wait now, and deducts the time waited since the last call. */
+  /** Returns whether work must wait now. Deducts the time since the last call if it was held. */
   holds(): boolean {
     const nowMs = this.#nowMs();
     const passedMs = nowMs - this.#lookedAtMs;

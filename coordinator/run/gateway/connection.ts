@@ -1,7 +1,7 @@
 /**
- * One crawler's WebSocket as an ordered stream of inflated messages. It bounds the size of a message, the bytes per second
- * (beyond which it stops reading for a while) and the bytes queued for sending. A fault ends only this connection. It does not
- * know hellos, sequences or results.
+ * One crawler's WebSocket as an ordered stream of inflated messages. It limits the size of a message, the bytes per
+ * second (beyond which it pauses reading) and the bytes queued for sending. A fault ends only this connection. It
+ * knows nothing about hellos, sequences or results.
  */
 
 import { randomBytes } from "node:crypto";
@@ -22,34 +22,34 @@ import { ByteBudget } from "./liveness.ts";
 interface ConnectionSettings {
   readonly socket: WebSocket;
   readonly stream: Duplex;
-  /** Beyond it, the crawler is not read for a while. */
+  /** Beyond this rate, reading from the crawler pauses. */
   readonly inflatedBytesPerSecond: number;
-  /** Unauthenticated peers are read in turns. */
+  /** Takes turns to read from peers that are not authenticated. */
   readonly strangers: LoopTurns;
   readonly handlers: ConnectionHandlers;
 }
 
 interface ConnectionHandlers {
-  /** A stranger's message is complete and will be read in its turn. */
+  /** The message of an unauthenticated peer is complete and will be read in its turn. */
   onArrived(): void;
-  /** May throw ProtocolError, which refuses the crawler. `numbers` is empty before the welcome. */
+  /** May throw a ProtocolError, which refuses the crawler. `numbers` is empty before the welcome. */
   onMessage(message: ReceivedParts, size: MessageSize): void;
-  /** Our own code failed on a message; the crawler is refused. */
+  /** The coordinator's own code failed on a message. The crawler is refused. */
   onFault(error: unknown): void;
-  /** Called once: nothing arrives and nothing can be sent from now on. */
+  /** Called once. From now on nothing arrives and nothing can be sent. */
   onEnd(end: SessionEnd, refusal: Refusal | null): void;
 }
 
-/** More queued bytes mean that the crawler does not read. */
+/** If more bytes are queued, the crawler does not read. */
 const maxQueuedBytes = 2 * maxMessageBytes;
-/** The minimum that a message counts, which allows some 4,000 messages a second per crawler. */
+/** Minimum size that a message counts as, which allows some 4,000 messages per second and crawler. */
 const leastMessageBytes = 8192;
-/** Pings and pongs per second: our ping makes each heartbeat a pong, and we must answer every ping. */
+/** Maximum pings and pongs per second. Our ping makes each heartbeat a pong, and we must answer every ping. */
 const controlFramesPerSecond = 50;
-/** The crawler's time to read a refusal. */
+/** How long a crawler has to read a refusal. */
 const closeTimeoutMs = 2000;
 const none = Buffer.alloc(0);
-/** RFC 6455 section 7.4.1: normal closure, policy violation. */
+/** RFC 6455 section 7.4.1: normal closure and policy violation. */
 const normalCode = 1000;
 const refusedCode = 1008;
 
@@ -85,23 +85,23 @@ export class CrawlerConnection {
     this.#boundStranger(stream);
   }
 
-  /** While true nothing is read, so the network makes the crawler wait. */
+  /** While true, nothing is read, so that TCP makes the crawler wait. */
   get isHeld(): boolean {
     return this.#held || this.#payDay !== undefined;
   }
 
-  /** All received bytes, including pongs and partial messages. */
+  /** All bytes received, including pongs and incomplete messages. */
   get bytesRead(): number {
     return (this.#stream as Duplex & { readonly bytesRead?: number }).bytesRead ?? 0;
   }
 
-  /** The peer is authenticated: the limits of messages replace those of a hello, and its messages are packed. */
+  /** Called when the peer is authenticated. Limits of messages replace those of a hello, and its messages are compressed. */
   accept(pool: InflaterPool): void {
     this.#accepted = true;
     this.#inflater = pool.take(this.#inflater);
   }
 
-  /** A stranger's connection stays observed, so that its end is noticed while its hello is processed. */
+  /** Pauses messages, but keeps watching the connection, so that its end is noticed while the hello is processed. */
   hold(): void {
     this.#held = true;
     if (this.#accepted) this.#socket.pause();
@@ -113,7 +113,7 @@ export class CrawlerConnection {
     this.#drain();
   }
 
-  /** Throws ProtocolError when the message is longer than a crawler accepts. */
+  /** Throws a ProtocolError if the message is longer than crawlers accept. */
   send(message: CoordinatorMessage): void {
     const text = encodeMessage(message);
     if (this.#ended) return;
@@ -121,7 +121,7 @@ export class CrawlerConnection {
     else this.#transmit(text);
   }
 
-  /** Counts what unpacking made of a message beyond its inflated bytes. */
+  /** Counts bytes that handling a message needed in addition to its inflated bytes. */
   charge(bytes: number): void {
     this.#budget.spend(bytes);
   }
@@ -131,8 +131,8 @@ export class CrawlerConnection {
   }
 
   /**
-   * Resolves to whether the peer answers a ping in time; null when this is unknown because earlier data was still being
-   * processed and nothing was read.
+   * Resolves to whether the peer answers a ping in time. Null if this is unknown, because earlier data was still
+   * being processed and nothing was read.
    */
   async answersPing(withinMs: number): Promise<boolean | null> {
     if (this.#ended || this.#socket.readyState !== WebSocket.OPEN) return false;
@@ -196,7 +196,7 @@ export class CrawlerConnection {
     this.refuse({ code: "too-much", reason, retry: true });
   }
 
-  /** ws keeps a frame in memory until it is complete, which a stranger must not exploit. */
+  /** The ws library keeps an incomplete frame in memory, which unauthenticated peers must not exploit. */
   #boundStranger(stream: Duplex): void {
     let bytes = 0;
     const count = (chunk: Buffer) => {

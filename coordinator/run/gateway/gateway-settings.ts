@@ -1,4 +1,4 @@
-/** The gateway's settings and the handlers of crawlers' messages, which main provides. */
+/** The gateway's settings, and the handlers of crawlers' messages, which `main` provides. */
 import type { IncomingMessage } from "node:http";
 import type { CrawlerId } from "#core/ids";
 import type { CoordinatorWelcome, Refusal } from "#protocol/coordinator-messages";
@@ -10,9 +10,9 @@ import type { ConnectionLimitSettings } from "../../web/limits.ts";
 import type { BatchedResult, CrawlerReport, MessageSize } from "./inbox.ts";
 
 /**
- * For one crawler these run one at a time (except `admit`), and `onArrive` and `onLeave` alternate. A rejection is logged. A
- * rejection of `onArrive`, `onResults` or `onMessage` also ends the session, after which the crawler resends what was not
- * acknowledged.
+ * For each crawler, these run one at a time (except `admit`), and `onArrive` and `onLeave` alternate. A rejection is
+ * logged. If `onArrive`, `onResults` or `onMessage` rejects, the session ends, too, and the crawler sends again what
+ * was not acknowledged.
  */
 export interface GatewayHandlers {
   admit(introduction: Introduction): Promise<Admitted | { readonly refuse: Refusal }>;
@@ -23,18 +23,18 @@ export interface GatewayHandlers {
     { readonly acknowledgedSequence: number; readonly welcome?: WelcomeExtras } | { readonly refuse: Refusal }
   >;
   onWelcome?(crawlerId: CrawlerId): void;
-  /** Two machines use its identity, as `evidence` shows. Returns the newcomer's refusal. */
+  /** Called when `evidence` shows that two machines use one identity. Returns the refusal of the newcomer. */
   onCopy?(arrival: Arrival, evidence: string): Refusal;
-  /** Results are ascending without gaps, and acknowledged as soon as this resolves. */
+  /** Results are in ascending order without gaps. They are acknowledged once this resolves. */
   onResults(batch: {
     readonly crawlerId: CrawlerId;
     readonly spoolId: string;
     readonly results: readonly BatchedResult[];
   }): Promise<void>;
   onMessage(crawlerId: CrawlerId, message: CrawlerReport, size: MessageSize): Promise<void>;
-  /** `forGood`: it said that it will not return. */
+  /** `forGood` means that the crawler said it would not return. */
   onLeave(crawlerId: CrawlerId, end: SessionEnd, forGood: boolean): Promise<void>;
-  /** A peer was refused for its behaviour. Must not throw. */
+  /** Called when a peer was refused for its behaviour. Must not throw. */
   onIncident?(incident: EdgeIncident): void;
 }
 
@@ -42,27 +42,27 @@ export interface GatewaySettings {
   readonly path: string;
   readonly userAgent: string;
   readonly resultCredits: number;
-  /** The shortest interval; a large fleet sends less often (crawlers/sessions). */
+  /** Minimum interval between heartbeats. In a large fleet it is longer (crawlers/sessions). */
   readonly heartbeatMs: number;
-  /** The number of crawlers, connected or not; absent: the connected ones. */
+  /** Number of crawlers, connected or not. If absent, only connected ones count. */
   readonly fleetSize?: () => number;
-  /** Sent to crawlers: offline for this long, they drop their leases. */
+  /** Sent to crawlers: after this time offline they drop their leases. */
   readonly departureSeconds: number;
-  /** Sent to crawlers: the database's major version. */
+  /** Sent to crawlers: the major version of the database. */
   readonly postgresVersion?: number;
   readonly helloTimeoutMs: number;
-  /** A batch of results ends at this size or age. */
+  /** A batch of results ends at this size, or at the age `lingerMs`. */
   readonly batchResults: number;
   readonly lingerMs: number;
-  /** Beyond it, the crawler is not read for a while. */
+  /** Beyond this rate, reading from the crawler pauses. */
   readonly inflatedBytesPerSecond: number;
-  /** Added to a probe's deadline before the crawler counts as silent. */
+  /** Added to a probe's deadline. After it, the crawler counts as silent. */
   readonly probeGraceMs: number;
-  /** A session whose crawler answers a ping within this time is alive, so another machine with its identity is a copy. */
+  /** If a session's crawler answers a ping within this time, it is alive, so another machine with its identity is a copy. */
   readonly rivalMs: number;
   readonly limits: ConnectionLimitSettings;
   readonly admission: AdmissionLineSettings;
-  /** The client's address behind a proxy, otherwise the socket's peer. */
+  /** Returns the client's address as stated by a proxy, otherwise the socket's peer. */
   readonly remoteAddressOf: (request: IncomingMessage) => string;
 }
 
@@ -74,18 +74,18 @@ export const defaultGatewaySettings: Omit<GatewaySettings, "userAgent"> = {
   helloTimeoutMs: 10_000,
   batchResults: 100,
   lingerMs: 20,
-  // Some 1,000 results of 30 KB.
+  // About 1,000 results of 30 KB per second.
   inflatedBytesPerSecond: 32 * 1024 * 1024,
   probeGraceMs: 3000,
   rivalMs: 3000,
-  // A fleet of 10,000, half of it with a dead and a new connection at once.
+  // Suits a fleet of 10,000, half of which has a dead connection besides the new one.
   limits: { connections: 15_000, connectionsPerAddress: 500, failuresPerAddressAndMinute: 60 },
   // Admissions that run together share database queries. A crawler gives up after 30 s of silence.
   admission: { atOnce: 1024, mostWaitMs: 6000 },
   remoteAddressOf: (request) => request.socket.remoteAddress ?? "unknown",
 };
 
-/** Fields of the welcome for crawlers that know them. */
+/** Fields of the welcome that only some crawlers know. */
 export type WelcomeExtras = Partial<
   Pick<
     CoordinatorWelcome,
@@ -113,7 +113,7 @@ export const shuttingDown: Refusal = {
   retry: true,
 };
 
-/** Until everything is loaded that answers depend on. */
+/** The refusal until everything that answers depend on is loaded. */
 export const starting: Refusal = {
   code: "shutting-down",
   reason: "the coordinator starts, and serves crawlers in a moment",
@@ -121,7 +121,7 @@ export const starting: Refusal = {
   retryAfterMs: 1000,
 };
 
-/** The coordinator may have been replaced without noticing (crawlers/coordinator-presence-store). */
+/** The refusal while this coordinator may have been replaced without noticing it (crawlers/coordinator-presence-store). */
 export const standingAside: Refusal = {
   code: "shutting-down",
   reason: "this coordinator does not reach its database in time, and leaves crawlers to the others",
@@ -141,7 +141,7 @@ export const unableToAdmit: Refusal = {
   retry: true,
 };
 
-/** More crawlers come at once than can be admitted. */
+/** The refusal when more crawlers come at once than can be admitted. */
 export function comeBackLater(waiting: number, retryAfterMs: number): Refusal {
   const reason = `${waiting} crawlers wait to be let in; there is room in ${Math.ceil(retryAfterMs / 1000)} s`;
   return { code: "busy", reason, retry: true, retryAfterMs };
@@ -155,7 +155,7 @@ export const blameless: ReadonlySet<string> = new Set([
   "moved",
 ]);
 
-/** Other codes are harmless or recorded elsewhere with more detail. */
+/** Incidents by code. Other codes are harmless, or recorded elsewhere with more detail. */
 const kinds: Partial<Record<Refusal["code"], string>> = {
   "wrong-key": "wrong-key",
   "bad-message": "bad-message",
@@ -198,9 +198,9 @@ export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
  */
 
 interface AdmissionLineSettings {
-  /** How many run at the same time; more would only wait for the same database connections. */
+  /** Maximum admissions that run at the same time. More would only wait for the same database connections. */
   readonly atOnce: number;
-  /** A newcomer that would wait longer is told to return later. */
+  /** A newcomer that would wait longer than this is told to return later. */
   readonly mostWaitMs: number;
 }
 
@@ -210,31 +210,31 @@ interface Waiting {
   readonly skip: () => void;
 }
 
-/** The interval between admissions before any was measured. */
+/** Interval between admissions that is assumed until one is measured. */
 const firstGuessMs = 4;
 
-/** Each admission is worked on twice: for authentication and for the welcome. */
+/** An admission is worked on twice: for authentication and for the welcome. */
 const passes = 2;
 
-/** The longest absence: 10,000 crawlers are admitted within it at 150 a second. */
+/** Maximum time until a crawler should return. At 150 admissions a second, 10,000 crawlers are admitted within about a minute. */
 const mostAwayMs = 60_000;
 
-/** The weight of a new measurement in the moving average. */
+/** Weight of a new measurement in the moving average. */
 const newShare = 0.1;
 
 export class AdmissionLine {
   readonly #settings: AdmissionLineSettings;
   readonly #nowMs: () => number;
-  /** Half-admitted crawlers, which go first. */
+  /** Crawlers that are half admitted, and go first. */
   readonly #halfway: Waiting[] = [];
   #line: Waiting[] = [];
-  /** The index where the queue begins. */
+  /** Index at which the queue begins. */
   #head = 0;
   readonly #starts = new Set<{ readonly atMs: number }>();
   #workMs: number;
   #lastReturnMs = Number.NEGATIVE_INFINITY;
 
-  /** `nowMs` is monotonic. */
+  /** `nowMs` reads a monotonic clock. */
   constructor(settings: AdmissionLineSettings, nowMs: () => number) {
     this.#settings = settings;
     this.#nowMs = nowMs;
@@ -245,13 +245,14 @@ export class AdmissionLine {
     return this.#line.length - this.#head;
   }
 
-  /** Crawlers that are being admitted. */
+  /** How many crawlers are being admitted. */
   get working(): number {
     return this.#starts.size;
   }
 
   /**
-   * Returns when the next rejected crawler should return; null when the queue has room. `coming` counts those about to join it.
+   * Returns when the next crawler sent away should return; null if the queue has room. `coming` is how many are about
+   * to join the queue.
    */
   comeBackMs(coming = 0): number | null {
     const { mostWaitMs } = this.#settings;
@@ -264,12 +265,12 @@ export class AdmissionLine {
     return Math.ceil(this.#lastReturnMs - nowMs);
   }
 
-  /** Resolves to null when the crawler left before its turn, without starting the work. */
+  /** Resolves to null, without starting the work, if the crawler leaves before its turn. */
   take<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
     return this.#enter(this.#line, isGone, work);
   }
 
-  /** Resumes a crawler that had its turn and then waited for something else. */
+  /** Resumes the admission of a crawler that had its turn and then waited for something else. */
   takeUp<Done>(isGone: () => boolean, work: () => Promise<Done>): Promise<Done | null> {
     return this.#enter(this.#halfway, isGone, work);
   }
@@ -303,7 +304,7 @@ export class AdmissionLine {
     }
   }
 
-  /** As Array.shift, without moving the rest. */
+  /** Like Array.shift, but without moving the rest. */
   #shift(): Waiting | undefined {
     const next = this.#line[this.#head];
     if (next === undefined) return undefined;
@@ -315,7 +316,7 @@ export class AdmissionLine {
     return next;
   }
 
-  /** The interval between admissions. Running work counts once it takes longer than the average. */
+  /** Returns the interval between admissions. Running work counts once it takes longer than the average. */
   #eachMs(): number {
     const [oldest] = this.#starts;
     const oldestMs = oldest === undefined ? 0 : this.#nowMs() - oldest.atMs;
@@ -338,18 +339,18 @@ export function gatewaySettings(config: {
 
 export type ReleaseReport = Extract<CrawlerMessage, { type: "crawler:release-report" }>;
 
-/** Crawlers' arrivals, departures and reports. Each room is called in its order. */
+/** Arrivals, departures and reports of crawlers. The rooms are called in order. */
 export interface CrawlerEvents {
-  /** The crawler has sent its hello and is not welcomed yet. */
+  /** The crawler has sent its hello, and is not welcomed yet. */
   onHello?(crawlerId: CrawlerId, hello: CrawlerHello): void;
   onArrived?(crawlerId: CrawlerId): void;
   onWelcome?(crawlerId: CrawlerId): void;
-  /** Its session has ended and this is recorded. `forGood`: it said that it will not return. */
+  /** The crawler's session has ended, and this is recorded. `forGood` means that it said it would not return. */
   onLeft?(crawlerId: CrawlerId, forGood: boolean): void;
   onPeerReport?(crawlerId: CrawlerId): void;
-  /** Its results are stored; the acknowledgement waits for this. */
+  /** The crawler's results are stored. They are acknowledged once this resolves. */
   onFetched?(batch: ResultBatch): unknown;
-  /** Results contained URLs of other hosts, which are in the outbox. */
+  /** Results contained URLs of other hosts, which are now in the outbox. */
   onPosted?(): void;
   onReleaseReport?(crawlerId: CrawlerId, report: ReleaseReport): Promise<void>;
 }

@@ -1,8 +1,9 @@
 /**
- * Where crawlers connect: takes over the WebSocket upgrades of an HTTP server at one path, checks who comes
- * (limits, version, key), keeps one session per crawler and offers them as the `Fleet` of crawlers/crawler.ts.
- * Whatever one crawler or stranger does ends at most its own session. It is made before the rooms, which need to know who is
- * connected, and takes their handlers before it serves anybody. Main decides about TLS by the server that it attaches.
+ * The endpoint of crawlers. It takes over an HTTP server's WebSocket upgrades at one path, checks who connects
+ * (limits, version, key), keeps one session per crawler, and offers them as the `Fleet` of crawlers/crawler.ts. A
+ * crawler or stranger can end at most its own session. It is created before the rooms, which need to know who is
+ * connected, and gets their handlers before it serves anybody. `main` decides about TLS by the server that it
+ * attaches.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -41,19 +42,19 @@ import {
 import { mostPingMs, PendingProbes } from "./liveness.ts";
 import { CrawlerSession, type SessionHandlers } from "./session.ts";
 
-/** The most fragments of a message, each of which costs memory even when empty. Our crawlers send whole messages. */
+/** Maximum fragments of a message, since even empty ones take memory. Our crawlers send messages whole. */
 const maxFragments = 1024;
 
 /**
- * The share of each turn of the event loop for strangers' upgrades and hellos. Node accepts one connection per turn, so turns
- * must be short while thousands connect.
+ * How long each turn of the event loop may handle strangers' upgrades and hellos. Node accepts one connection per
+ * turn, so turns must be short while thousands connect.
  */
 const strangersMs = 1;
 
-/** A departure that the database did not record is retried after this time. */
+/** How soon a departure is recorded again after the database failed to record it. */
 const departAgainMs = 2000;
 
-/** This many arriving crawlers count as a crowd. */
+/** This many arriving crawlers are a crowd. */
 const crowd = 16;
 
 export class CrawlerGateway implements Fleet {
@@ -68,29 +69,29 @@ export class CrawlerGateway implements Fleet {
   readonly #connected = new Set<CrawlerSession>();
   readonly #sessions = new Map<CrawlerId, CrawlerSession>();
   readonly #turns = new KeyedTurns<CrawlerId>();
-  /** The newcomers of one crawler, each from its hello to its welcome. */
+  /** Orders the newcomers of each crawler, from its hello to its welcome. */
   readonly #newcomers = new KeyedTurns<CrawlerId>();
-  /** The challenges of upgrades in progress. */
+  /** The challenges sent with upgrades that are in progress. */
   readonly #challenges = new WeakMap<IncomingMessage, string>();
   readonly #admissions = new Set<Promise<void>>();
   readonly #line: AdmissionLine;
-  /** They wait for their turn or their welcome, so leaving is no misbehaviour. */
+  /** Sessions that wait for their turn or their welcome. If they leave, that is no misbehaviour. */
   readonly #waiting = new WeakSet<CrawlerSession>();
-  /** A fleet that leaves at once must not block the database for newcomers. */
+  /** Limits departures, so that a fleet that leaves at once does not block the database for newcomers. */
   readonly #departures: AdmissionLine;
   readonly #refusals = new Map<string, number>();
   readonly #pressure = new AcceptPressure();
   readonly #strangers = new LoopTurns(strangersMs, () => this.#pressure.isLasting);
   #upgrades = 0;
   readonly #silent = new Set<CrawlerSession>();
-  /** Why nobody is served; null when crawlers are. */
+  /** Why no crawler is served; null if crawlers are served. */
   #closed: Refusal | null = starting;
 
   /** `zlibSync` is the result of `loadZlibSync()`. */
   constructor(options: {
     readonly settings: GatewaySettings;
     readonly log: Log;
-    /** Our own fault prevented handling a crawler's message. */
+    /** Called if the coordinator's own code failed on a crawler's message. */
     readonly onFault?: (error: unknown) => void;
     readonly zlibSync: ZlibSync | null;
   }) {
@@ -122,14 +123,14 @@ export class CrawlerGateway implements Fleet {
     return this.#closed;
   }
 
-  /** Null serves crawlers from now on; a refusal disconnects all and serves none. */
+  /** If null, crawlers are served from now on. A refusal disconnects all crawlers and serves none. */
   serve(closed: Refusal | null): void {
     if (this.#closed === shuttingDown || this.#closed === closed) return;
     this.#closed = closed;
     if (closed !== null) for (const session of [...this.#connected]) session.refuse(closed);
   }
 
-  /** Takes over upgrades at the path; others go to other listeners or are refused. */
+  /** Takes over upgrades at the path. Upgrades at other paths go to other listeners or are refused. */
   attach(server: Server | SecureServer): void {
     server.on("connection", () => this.#pressure.accepted());
     server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
@@ -148,7 +149,7 @@ export class CrawlerGateway implements Fleet {
   }
 
   probe(crawlerId: CrawlerId, target: Parameters<Fleet["probe"]>[1]): Promise<ProbeOutcome> {
-    // A frontier may know such a host from earlier times, when crawlers accepted it; no session must end over it.
+    // A frontier may contain such a host from the time when crawlers accepted it. No session may end because of it.
     if (!isHostName(target.host)) {
       const reason = "what the URL calls its host is no host's name";
       return Promise.resolve({ type: "failed", method: target.method, reason });
@@ -163,7 +164,7 @@ export class CrawlerGateway implements Fleet {
     return this.#probes.size;
   }
 
-  /** Returns false when the crawler is not connected. Throws ProtocolError when the message is too long. */
+  /** Returns false if the crawler is not connected. Throws a ProtocolError if the message is too long. */
   send(crawlerId: CrawlerId, message: CoordinatorMessage): boolean {
     return this.#sessions.get(crawlerId)?.send(message) ?? false;
   }
@@ -174,7 +175,7 @@ export class CrawlerGateway implements Fleet {
     return session !== undefined;
   }
 
-  /** Runs the work for every connected crawler, during which it neither arrives nor leaves. */
+  /** Runs the work for every connected crawler, which neither arrives nor leaves meanwhile. */
   async forEachConnected(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
     const whileConnected = async (crawlerId: CrawlerId) => {
       if (this.#sessions.has(crawlerId)) await work(crawlerId);
@@ -190,23 +191,23 @@ export class CrawlerGateway implements Fleet {
     return this.#sessions.get(crawlerId) ?? null;
   }
 
-  /** Crawlers that sent a hello and wait for their turn. */
+  /** How many crawlers have sent a hello and wait for their turn. */
   get waitingCrawlers(): number {
     return this.#line.waiting;
   }
 
-  /** True when many arrive at once and other work should yield the processor. */
+  /** Whether so many arrive at once that other work should leave them the processor. */
   get isCrowded(): boolean {
     if (this.#closed !== null) return false;
     return this.#pressure.isPressing || this.#strangers.waiting + this.#admissions.size >= crowd;
   }
 
-  /** For metrics: connections (including strangers) and refusals by code since the start. */
+  /** For metrics: connections (including strangers'), and refusals by code since the start. */
   counts(): { readonly connections: number; readonly refusals: Readonly<Record<string, number>> } {
     return { connections: this.#connected.size, refusals: Object.fromEntries(this.#refusals) };
   }
 
-  /** Disconnects everybody and resolves when no handler runs. The caller closes the server. */
+  /** Disconnects everybody. Resolves when no handler runs any more. The caller closes the server. */
   async close(): Promise<void> {
     const leaving = [...this.#connected];
     this.serve(shuttingDown);
@@ -215,7 +216,7 @@ export class CrawlerGateway implements Fleet {
     await this.#turns.allTaken();
   }
 
-  /** Handles upgrades in turns of the event loop, so that a fleet that connects at once does not block others. */
+  /** Handles upgrades in turns of the event loop, so that a fleet that connects at once does not block other work. */
   #queueUpgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     stream.on("error", () => stream.destroy());
     const laterMs = this.#line.comeBackMs(this.#upgrades + this.#silent.size + this.#line.working);
@@ -306,7 +307,7 @@ export class CrawlerGateway implements Fleet {
     }
   }
 
-  /** Waits until the previous session of this crawler has left, because the welcome states its last commit. */
+  /** Waits until this crawler's previous session has left, because the welcome states what that committed last. */
   async #letIn(session: CrawlerSession, admitted: Admitted, version: number): Promise<void> {
     const { hello, remoteAddress } = session;
     if (session.state !== "checking" || !hello) return;
@@ -325,8 +326,8 @@ export class CrawlerGateway implements Fleet {
   }
 
   /**
-   * A session of the same identity in another process that still answers runs on another machine. Returns null when there is
-   * none.
+   * If a session of the same identity in another process still answers, it runs on another machine. Returns null if
+   * there is no such session.
    */
   async #refusalBeside(before: CrawlerSession, newcomer: Arrival): Promise<Refusal | null> {
     const [here, there] = [newcomer.hello.identity, before.hello?.identity];
@@ -406,7 +407,7 @@ export class CrawlerGateway implements Fleet {
       await this.#departures.take(() => false, leaves);
     } catch (error) {
       this.#log.error({ crawlerId, error }, "a crawler's departure could not be recorded and is tried again");
-      // Until then the database states that it is connected.
+      // Meanwhile the database states that the crawler is connected.
       setTimeout(() => {
         const hasReturned = () => this.#sessions.has(crawlerId) || this.#closed === shuttingDown;
         void this.#turns.take(crawlerId, async () => {
@@ -421,7 +422,7 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? "").split("?")[0] ?? "";
 }
 
-/** No crawler is served before handlers are set. */
+/** Handlers until the real ones are set. No crawler is served before. */
 const unhandled: GatewayHandlers = {
   admit: async () => ({ refuse: starting }),
   onArrive: async () => ({ refuse: starting }),

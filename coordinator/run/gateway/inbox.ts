@@ -1,6 +1,7 @@
 /**
- * The unprocessed messages of one crawler, delivered in order with consecutive results joined into batches. While a batch is
- * committed the next one gathers, so batches grow with the load; the linger only helps the first.
+ * The unprocessed messages of one crawler. It delivers them in order, joining consecutive results into batches. While
+ * one batch is committed the next one grows, so that batches grow with the load. Only the first batch waits for
+ * `lingerMs`.
  */
 
 import { ProtocolError } from "#core/errors";
@@ -19,10 +20,10 @@ type OrderedMessage = Exclude<
 
 export type OtherMessage = Exclude<OrderedMessage, CrawlerResultMessage>;
 
-/** The messages that the gateway passes on individually. */
+/** The messages that the gateway passes on one by one. */
 export type CrawlerReport = Exclude<OtherMessage, { type: "crawler:goodbye" }>;
 
-/** A result as it arrived; `wireBytes` is its compressed size. */
+/** A result as it arrived. `wireBytes` is its compressed size. */
 export interface BatchedResult {
   readonly sequence: number;
   readonly leaseId: LeaseId;
@@ -30,7 +31,7 @@ export interface BatchedResult {
   readonly wireBytes: number;
 }
 
-/** `inflatedBytes`: the size of the message's JSON. */
+/** `inflatedBytes` is the size of the message's JSON. */
 export interface MessageSize {
   readonly wireBytes: number;
   readonly inflatedBytes: number;
@@ -45,7 +46,7 @@ interface InboxSettings {
   readonly onFault: (error: unknown) => void;
 }
 
-/** The crawler is not read while more is queued. */
+/** While more than this is queued, reading from the crawler pauses. */
 const fullBytes = 16 * 1024 * 1024;
 
 const fullMessages = 2000;
@@ -86,7 +87,7 @@ export class SessionInbox {
     this.#working ??= this.#work();
   }
 
-  /** Delivers nothing more; resolves when the running delivery has ended. */
+  /** Stops delivering. Resolves when the delivery in progress has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#queue = [];
@@ -111,7 +112,7 @@ export class SessionInbox {
     }
   }
 
-  /** True when enough results are queued, or something other than a result. */
+  /** Whether there are enough results, or something other than a result follows. */
   #batchIsReady(): boolean {
     const last = this.#queue.at(-1)?.message.type;
     const first = this.#queue[0]?.message.type;
@@ -158,7 +159,7 @@ function toResult({ message, size }: Waiting): BatchedResult[] {
   return [{ sequence, leaseId: asLeaseId(leaseId), result, wireBytes: size.wireBytes }];
 }
 
-/** The memory of a link: an object and two strings. */
+/** Estimated memory of a link: an object and two strings. */
 const linkBytes = 150;
 
 export function referredBytes(message: CrawlerMessage): number {
@@ -167,10 +168,9 @@ export function referredBytes(message: CrawlerMessage): number {
   return links.reduce((sum, { url, anchor }) => sum + url.length + anchor.length + linkBytes, lexemes.length);
 }
 
-// Results of a crawler with an identity that it has not signed yet. They wait here for their seal and count only then, all at
-// once. Unsealed results are dropped at the session's end, and the crawler resends them.
-//
-// result 7, result 8, result 9, seal 7–9 → all three; a seal of anything but what waits is refused
+// Holds results of a crawler whose identity requires signatures, until their seal arrives. They then count all at
+// once. When the session ends, results without a seal are dropped, and the crawler sends them again: result 7, result
+// 8, result 9, seal 7–9 → all three. A seal of anything but the results held is refused.
 
 export type SealMessage = Extract<CrawlerMessage, { type: "crawler:seal" }>;
 
@@ -186,7 +186,7 @@ export class SealCheck {
   #waiting: WaitingResult[] = [];
   #bytes = 0;
 
-  /** `publicKey` is 32 bytes in base64url, as bound to the crawler's name. */
+  /** `publicKey` is the key bound to the crawler's name, 32 bytes in base64url. */
   constructor(publicKey: string, spoolId: string) {
     this.#publicKey = publicKey;
     this.#spoolId = spoolId;
@@ -196,7 +196,7 @@ export class SealCheck {
     return this.#waiting.length;
   }
 
-  /** Throws ProtocolError when too many bytes wait; the credits bound their number. */
+  /** Throws a ProtocolError if too many bytes wait. Credits limit the number of results. */
   add(result: WaitingResult, parts: ReceivedParts): void {
     this.#bytes += result.size.inflatedBytes;
     if (this.#bytes > maxUnsealedBytes) {
@@ -207,8 +207,8 @@ export class SealCheck {
   }
 
   /**
-   * Returns the sealed results, or null when the signature is wrong. Throws ProtocolError when the seal does not cover exactly
-   * what waits.
+   * Returns the sealed results, or null if the signature is wrong. Throws a ProtocolError if the seal does not cover
+   * exactly the results that wait.
    */
   take({ first, last, signature }: SealMessage): readonly WaitingResult[] | null {
     const [from, to] = [this.#waiting[0]?.message.sequence, this.#waiting.at(-1)?.message.sequence];

@@ -18,30 +18,30 @@ import { unreported } from "../../place/crawlers/crawler.ts";
 interface HeartbeatWatchSettings {
   readonly heartbeatMs: number;
   readonly bytesRead: () => number;
-  /** True while we do not read, so that the crawler cannot be heard. */
+  /** True while nothing is read, so that no sign of life can arrive. */
   readonly isHeld: () => boolean;
-  /** How often the crawler gets a ping, at most eight times per heartbeat. */
+  /** How often a crawler is sent a ping, at most eight times per heartbeat. */
   readonly pingMs: number;
   readonly onPing: () => void;
   readonly onVanished: () => void;
 }
 
 /**
- * The longest interval between our pings. A crawler abandons its coordinator after three missing ones, and so reaches another
- * before leases of a frozen one matter. In a large fleet pings are as rare as heartbeats.
+ * Maximum interval between our pings. After three missing ones a crawler leaves its coordinator, so it reaches
+ * another one before leases of a frozen coordinator matter. In a large fleet pings are as rare as heartbeats.
  */
 export const mostPingMs = 2500;
 
 const missedHeartbeats = 3;
 const ticksPerHeartbeat = 8;
 
-/** The third heartbeat may be a quarter of the interval late. */
+/** The third heartbeat may be late by a quarter of the interval. */
 const lateTicks = 2;
 
-/** A message in transit for longer never ends: the longest takes four minutes at 256 kbit/s. */
+/** A message that takes longer never ends. The longest one takes four minutes at 256 kbit/s. */
 const longestMessageHeartbeats = 30;
 
-/** This many bytes between two ticks are a long message in transit, more than answers to pings. */
+/** If this many bytes arrive between two ticks, they are part of a long message, not just answers to pings. */
 const messageUnderWayBytes = 256;
 
 export class HeartbeatWatch {
@@ -49,7 +49,7 @@ export class HeartbeatWatch {
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
   #silentTicks = 0;
-  /** Ticks since the last whole message while we read. */
+  /** How many ticks have passed since the last whole message, not counting pauses in reading. */
   #wordlessTicks = 0;
   #bytesRead: number;
 
@@ -87,8 +87,8 @@ export class HeartbeatWatch {
 }
 
 /**
- * A token bucket for the bytes that one crawler may make the coordinator inflate per second. It may go negative once, since a
- * message's size is known only after inflating, and is repaid by waiting.
+ * A token bucket for the bytes per second that one crawler may make the coordinator inflate. A message's size is
+ * known only after inflating, so the bucket may go negative, and the crawler waits until that is made up for.
  */
 export class ByteBudget {
   readonly #bytesPerSecond: number;
@@ -96,7 +96,7 @@ export class ByteBudget {
   #left: number;
   #filledAt: number;
 
-  /** `now` is monotonic, in ms. The bucket holds one second's worth and starts full. */
+  /** `now` reads a monotonic clock in ms. The bucket holds the bytes of one second and starts full. */
   constructor(bytesPerSecond: number, now: () => number) {
     this.#bytesPerSecond = bytesPerSecond;
     this.#now = now;
@@ -109,7 +109,7 @@ export class ByteBudget {
     this.#left -= bytes;
   }
 
-  /** Returns the time until something may be spent again; 0 for now. */
+  /** Returns how long to wait until bytes may be spent again; 0 if at once. */
   waitMs(): number {
     this.#fill();
     return this.#left > 0 ? 0 : Math.ceil((-this.#left / this.#bytesPerSecond) * 1000) + 1;
@@ -138,8 +138,8 @@ export class PendingProbes {
   }
 
   /**
-   * Resolves with the report, or with a `failed` outcome after `waitMs`. `ask` sends the request and returns false when it
-   * could not.
+   * Resolves with the report, or with the outcome `failed` after `waitMs`. `ask` sends the request and returns false
+   * if it could not.
    */
   request(
     probe: { readonly crawlerId: CrawlerId; readonly method: ProbeMethod; readonly waitMs: number },
@@ -160,7 +160,7 @@ export class PendingProbes {
     });
   }
 
-  /** Drops a report that matches no open request of this crawler and returns false. */
+  /** If the report matches no open request of this crawler, drops it and returns false. */
   report(crawlerId: CrawlerId, requestId: number, outcome: ProbeOutcome): boolean {
     const probe = this.#pending.get(requestId);
     if (probe?.crawlerId !== crawlerId) return false;

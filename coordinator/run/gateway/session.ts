@@ -39,7 +39,7 @@ import { HeartbeatWatch, mostPingMs } from "./liveness.ts";
 
 interface SessionSettings {
   readonly remoteAddress: string;
-  /** 32 random bytes in base64url, sent with the upgrade and signed by the hello. */
+  /** 32 random bytes in base64url. They are sent with the upgrade, and the hello signs them. */
   readonly challenge: string;
   readonly tlsBinding: string | null;
   readonly helloTimeoutMs: number;
@@ -47,7 +47,7 @@ interface SessionSettings {
   readonly lingerMs: number;
   readonly inflatedBytesPerSecond: number;
   readonly pool: InflaterPool;
-  /** Hellos of strangers take turns. */
+  /** Takes turns to handle strangers' hellos. */
   readonly strangers: LoopTurns;
 }
 
@@ -62,10 +62,10 @@ export interface SessionHandlers {
   onEnd(session: CrawlerSession, end: SessionEnd, refusal: Refusal | null): void;
 }
 
-/** Per crawler; a well-behaved one sends two. */
+/** Maximum per crawler. A well-behaved one sends two. */
 const requestsForWorkPerSecond = 50;
 
-/** Per crawler: a few bytes can refer to much data that is not counted when a failure replaces it. */
+/** Maximum per crawler, because a few bytes can refer to much data, which no longer counts when a failure replaces the result. */
 const badResultsPerSecond = 50;
 
 export class CrawlerSession {
@@ -85,7 +85,7 @@ export class CrawlerSession {
   #version = 0;
   #watch: HeartbeatWatch | undefined;
   readonly #frames = new FrameReader();
-  /** Null when this crawler has no key to sign with. */
+  /** Null if this crawler has no key to sign with. */
   #sealCheck: SealCheck | null = null;
   #hasUnread = false;
   #leavesForGood = false;
@@ -121,7 +121,7 @@ export class CrawlerSession {
   get crawlerId(): CrawlerId | null {
     return this.#crawlerId;
   }
-  /** Input that arrived while the hello was being checked. */
+  /** Whether input arrived that has yet to be read. */
   get hasUnread(): boolean {
     return this.#hasUnread;
   }
@@ -140,7 +140,7 @@ export class CrawlerSession {
     if (this.#hello) this.#sealCheck = new SealCheck(publicKey, this.#hello.spoolId);
   }
 
-  /** Lets the crawler begin, with its heartbeat interval and pings. */
+  /** Sends the crawler its welcome, and starts its heartbeats and pings. */
   welcome(
     welcome: CoordinatorWelcome,
     times: { readonly heartbeatMs: number; readonly pingMs: number },
@@ -163,13 +163,13 @@ export class CrawlerSession {
   }
 
   /**
-   * Returns false when the session is not open or its crawler is too old for this message. Throws ProtocolError when the
-   * message is too long.
+   * Returns false if the session is not open or its crawler is too old for this message. Throws a ProtocolError if
+   * the message is too long.
    */
   send(message: CoordinatorMessage): boolean {
     if (this.#state !== "open" || !isKnownTo(this.#version, message)) return false;
     if (message.type === "coordinator:pace") {
-      // A lower pace binds only what the crawler sends after it received it, so the maximum counts.
+      // A lower limit binds a crawler only from when it arrives there, so the highest limit so far counts.
       this.#mostCredits = Math.max(this.#mostCredits, message.resultCredits);
     }
     this.connection.send(message);
@@ -180,7 +180,7 @@ export class CrawlerSession {
     this.connection.refuse(inVersion(this.#version, refusal));
   }
 
-  /** Resolves when no handler of this session runs. */
+  /** Resolves when no handler of this session runs any more. */
   settled(): Promise<void> {
     return this.#inbox.stop();
   }
@@ -202,7 +202,7 @@ export class CrawlerSession {
     else this.#take(decodePackedMessage(received, this.#frames), size, received);
   }
 
-  /** The hello has arrived, so its deadline ends. Any delay from here on is the coordinator's, in decoding it. */
+  /** The hello has arrived, so its deadline no longer applies. Delays from here on are the coordinator's own. */
   #onArrived(): void {
     clearTimeout(this.#helloDeadline);
     this.#hasUnread = this.#state === "awaiting-hello";
@@ -219,13 +219,13 @@ export class CrawlerSession {
     this.#hello = decoded.hello;
     this.#version = decoded.version;
     this.connection.hold();
-    // However long the check takes, a crawler that hears nothing moves to another coordinator.
+    // The check may take long, and a crawler that receives nothing moves to another coordinator, so it is sent pings.
     this.#waiting = setInterval(() => this.connection.ping(), mostPingMs);
     this.#handlers.onHello(this, decoded.hello, decoded.version);
   }
 
   #take(message: CrawlerMessage, arrived: MessageSize, received: ReceivedParts): void {
-    // A few numbers can refer to much earlier data, which counts as if it had been sent now.
+    // A few numbers can refer to much earlier data, which counts as if it were sent now.
     const referred = referredBytes(message);
     this.connection.charge(referred);
     const size = { ...arrived, inflatedBytes: arrived.inflatedBytes + referred };
@@ -241,7 +241,7 @@ export class CrawlerSession {
       this.#takeSeal(message);
       return;
     }
-    // Each request queries the database, so a crawler with a thousand requests a second is not read for a while.
+    // Each request queries the database, so if a crawler sends a thousand per second, reading from it pauses.
     if (message.type === "crawler:ready") {
       this.connection.charge(this.#settings.inflatedBytesPerSecond / requestsForWorkPerSecond);
     }
@@ -267,7 +267,7 @@ export class CrawlerSession {
     if (this.#inbox.isFull) this.connection.hold();
   }
 
-  /** The first result of a session may have any number, since a spool can lose its head; then they count up by one. */
+  /** A session's first result may have any number, since a spool can lose its beginning. Then numbers rise by one. */
   #countResult(sequence: number): boolean {
     const expected = this.#lastSequence === null ? sequence : this.#lastSequence + 1;
     if (sequence !== expected) {

@@ -1,4 +1,4 @@
-/** Routes each crawler message to its flow: the seam between the gateway (sessions, bytes) and the flows (decisions). */
+/** Routes each crawler message from the gateway, which handles sessions and bytes, to the room that decides about it. */
 
 import type { Secrets } from "#core/access-types";
 import { AtOnce } from "#core/coalesce";
@@ -57,31 +57,31 @@ interface FleetMessagePorts {
   };
   readonly log: Log;
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
-  /** The rooms that hear of crawlers' events, in order. */
+  /** The rooms that are notified of crawlers' events, in this order. */
   readonly rooms: readonly CrawlerEvents[];
   readonly incidents: IncidentNotes;
   readonly moves?: Pick<MoveDuties, "onMessage" | "onLeave" | "onArrival" | "refusalOf">;
   readonly identities: IdentityStore;
   readonly signingKeys: SigningKeyStore;
   readonly secrets: Secrets;
-  /** The recrawl plan; absent: a fixed interval. */
+  /** The recrawl plan. If absent, pages have a fixed interval. */
   readonly recrawlPlan?: () => PlanInForce;
-  /** Whether more crawlers arrive than can be admitted at once; absent: never. */
+  /** Whether more crawlers arrive than can be admitted at once. If absent, they never do. */
   readonly isCrowded?: () => boolean;
-  /** Addresses of this database's coordinators; absent: crawlers get none. */
+  /** Addresses of the coordinators on this database. If absent, crawlers are sent none. */
   readonly addresses?: () => readonly string[];
-  /** Whether the database was restored to an older state; absent: it is not checked. */
+  /** Whether the database was restored to an older state. If absent, this is not checked. */
   readonly hasGoneBack?: () => Promise<boolean>;
-  /** Whether this coordinator's clock is right, and what crawlers on other machines report; absent: it is right. */
+  /** Checks this coordinator's clock, also by what crawlers on other machines report. If absent, the clock counts as right. */
   readonly clock?: Pick<OwnClock, "fault" | "hearCrawler" | "forgetCrawler">;
-  /** Whether the address belongs to this machine, which shares the coordinator's clock. */
+  /** Whether the address is of this machine, so that the crawler shares the coordinator's clock. */
   readonly isOwnAddress?: (address: string) => boolean;
   readonly now: () => Date;
 }
 
-/** A part of the coordinator's database connections (db/server-database), which jobs and pages need as well. */
+/** Some of the coordinator's database connections (db/server-database), because jobs and pages need connections, too. */
 const resultsAtOnce = 4;
-/** Requests are answered together, 64 at a time (frontier/frontier-store). */
+/** Maximum requests for work at once. They are answered together, 64 at a time (frontier/frontier-store). */
 const leasesAtOnce = 128;
 
 interface FleetMessageSettings extends IntroductionSettings {
@@ -132,7 +132,7 @@ export function fleetMessageHandlers(
         async () => await admitCrawler(introduction, ports, ports.now()),
         ports.moves,
       );
-      // A key may have expired only by the wrong clock, so nobody is refused for good meanwhile.
+      // A key may seem expired because the clock is wrong, so nobody is refused for good until it is right.
       return "refuse" in admitted ? (refusalWhileWrong() ?? admitted) : admitted;
     },
     onArrive: async (arrival) => {
@@ -197,7 +197,7 @@ export function fleetMessageHandlers(
               remoteAddress: null,
               at: ports.now(),
             });
-      // Leases on its hosts have ended.
+      // Leases of this crawler have ended, so it may be idle.
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);
@@ -291,7 +291,7 @@ export function fleetMessageHandlers(
   };
 }
 
-/** How soon a crawler without work asks again while the clock is wrong. */
+/** How soon crawlers without work ask again while the clock is wrong. */
 const whileWrongMs = 5000;
 
 function wireBytesOf({ results }: ResultBatch): number {
@@ -304,7 +304,7 @@ interface IntroductionSettings {
   readonly signRequests: boolean;
 }
 
-/** How a crawler identifies itself to sites; only one with a key of its own can sign. */
+/** How a crawler introduces itself to sites. Only a crawler with a key of its own can sign. */
 export function introductionOf(
   { hello, publicKey }: Pick<Arrival, "hello" | "publicKey">,
   config: IntroductionSettings,
@@ -319,7 +319,7 @@ export function introductionOf(
   };
 }
 
-/** Lets a partner see under which address others see the crawler. */
+/** Shows a partner the address at which others see the crawler. */
 export function seenFrom({
   remoteAddress,
 }: Pick<Arrival, "remoteAddress">): Pick<WelcomeExtras, "seenAddress"> {

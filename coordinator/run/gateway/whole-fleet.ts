@@ -1,4 +1,4 @@
-/** The whole fleet: crawlers connected here and those of other coordinators on this database, which relay requests. */
+/** The whole fleet: the crawlers connected here, and those of other coordinators on this database, which relay requests. */
 import type { CrawlerId } from "#core/ids";
 import type { Fleet } from "../../place/crawlers/crawler.ts";
 import type { CrawlerGateway } from "./gateway.ts";
@@ -8,7 +8,7 @@ type Line = Pick<
   "closed" | "online" | "isConnected" | "isCrowded" | "probe" | "send" | "refuse" | "forEachConnected"
 >;
 
-/** Crawlers that are connected to other coordinators. */
+/** The crawlers that are connected to other coordinators. */
 interface Elsewhere {
   online(): readonly CrawlerId[];
   probe: Fleet["probe"];
@@ -26,7 +26,7 @@ export class WholeFleet implements Fleet {
     this.#elsewhere = elsewhere;
   }
 
-  /** Why crawlers are not served here now, or null. */
+  /** Why no crawlers are served here at present, or null. */
   get closed(): string | null {
     return this.#gateway.closed?.reason ?? null;
   }
@@ -38,17 +38,17 @@ export class WholeFleet implements Fleet {
     return [...new Set([...here, ...elsewhere])];
   }
 
-  /** Crawlers connected to this coordinator, which alone can send them messages. */
+  /** Returns the crawlers that are connected to this coordinator. Only it can send them messages. */
   here(): readonly CrawlerId[] {
     return this.#gateway.online();
   }
 
-  /** Runs the work for each of those, during which it neither arrives nor leaves. */
+  /** Runs the work for each crawler connected here, which neither arrives nor leaves meanwhile. */
   async forEachHere(work: (crawlerId: CrawlerId) => Promise<void>): Promise<void> {
     await this.#gateway.forEachConnected(work);
   }
 
-  /** True when more arrive at this coordinator than it admits at once. */
+  /** Whether more crawlers arrive at this coordinator than it admits at once. */
   isCrowded(): boolean {
     return this.#gateway.isCrowded;
   }
@@ -63,7 +63,7 @@ export class WholeFleet implements Fleet {
     return await this.#elsewhere.probe(...asked);
   }
 
-  /** Returns false when it is not connected here. */
+  /** Returns false if the crawler is not connected here. */
   send(...sent: Parameters<Line["send"]>): boolean {
     return this.#gateway.send(...sent);
   }
