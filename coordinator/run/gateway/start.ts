@@ -197,7 +197,7 @@ export function fleetMessageHandlers(
               remoteAddress: null,
               at: ports.now(),
             });
-      // Leases of this crawler have ended, so it may be idle.
+      // Its results may have ended leases, so that there may be new work on those hosts.
       ports.idle.note(batch.crawlerId);
       const own = withoutChecks(batch, taken);
       ports.counters.results(own, taken);

@@ -1,4 +1,4 @@
-/** Table database_epoch: when the database was restored to an earlier state, and what a new epoch changes in other tables. */
+/** Table database_epoch: when the database was restored to an earlier state, and how a new epoch changes other tables. */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
@@ -32,10 +32,10 @@ export async function epochs(pool: Pool | PoolClient, most: number): Promise<Epo
   return rows;
 }
 
-/** insufficient_privilege: the administrator withholds it. */
+/** insufficient_privilege: the administrator does not grant the function. */
 const forbidden = "42501";
 
-/** Reads the state of the connected server, which must not be in recovery. */
+/** Reads the state of the connected server. It must not be in recovery. */
 export async function serverState(pool: Pool | PoolClient): Promise<ServerState> {
   const { rows } = await pool.query<{ timeline: number; position: string }>(
     `select ${writtenTimelineSql} as timeline, (pg_current_wal_lsn() - '0/0')::text as position`,
@@ -56,7 +56,7 @@ async function systemIdentifier(pool: Pool | PoolClient): Promise<string | null>
   }
 }
 
-/** Completes the current epoch, where the server was unknown. */
+/** Completes the current epoch with the server, where that was unknown. */
 export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerState): Promise<void> {
   await pool.query(
     `update database_epoch
@@ -67,7 +67,7 @@ export async function noteServer(pool: Pool, { epoch }: Epoch, server: ServerSta
 }
 
 interface BeginningEpoch {
-  /** The ending epoch, and the highest number that was seen anywhere. */
+  /** The epoch that ends, and the highest epoch number seen anywhere. */
   readonly before: Epoch;
   readonly newest: number;
   readonly cause: EpochCause;
@@ -77,8 +77,8 @@ interface BeginningEpoch {
 }
 
 /**
- * Begins an epoch in the caller's transaction; returns false when another process did. Crawlers are admitted by their
- * signatures once, people sign in again, and numbers known to others continue after all that may have been assigned.
+ * Begins an epoch in the caller's transaction. Returns false if another process did so. Crawlers are admitted once by
+ * their signatures, people sign in again, and numbers known to others continue above all that may have been assigned.
  */
 export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch): Promise<boolean> {
   const { before, newest, cause, words, server, now } = beginning;
@@ -117,14 +117,14 @@ export async function beginEpoch(client: PoolClient, beginning: BeginningEpoch):
        greatest($1, (select coalesce(max(lease_id), 0) + 1 from lease)), false)`,
     [first],
   );
-  // Other coordinators may still run with numbers that the database has lost.
+  // Skips ahead: coordinators that are still running may hold numbers that the restored database never issued.
   await client.query("select setval('coordinator_number', nextval('coordinator_number') + 1000)");
   await client.query("update crawler set readmit = true where not readmit");
   await client.query("delete from web_session");
   return true;
 }
 
-/** Adds to earlier replays, since each coordinator has a journal. */
+/** Adds to earlier replays, since each coordinator has a journal of its own. */
 export async function noteReplay(client: PoolClient, epoch: number, replay: Replay): Promise<void> {
   await client.query(
     `update database_epoch
@@ -151,11 +151,11 @@ const lookSchema = z.object({
     .string()
     .regex(/^\d{1,20}$/)
     .nullable(),
-  /** Its last schema; null when an older program did not record it or it was abandoned. */
+  /** The schema it was last in; null if an older program did not record it, or if the database was given up. */
   schema: z.string().max(63).nullable().default(null),
 });
 
-/** Returns null when there is none or it is unreadable; nothing is concluded then. */
+/** Returns null if there is none or it is unreadable. Nothing is concluded from that. */
 export async function readLastLook(folder: string): Promise<Witness["lastLook"]> {
   const look = await readLook(folder);
   if (look === null) return null;
@@ -188,8 +188,8 @@ async function writeLook(folder: string, look: z.infer<typeof lookSchema>): Prom
 }
 
 /**
- * Throws a DatabaseError, before anything is created, when the schema has no database or a different one than this home's
- * journals know for that name: the address leads to another server, or the server lost its data.
+ * Throws a DatabaseError, before anything is created, if the schema has no database or another one than this home's
+ * journals know by that name: the address leads to another server, or the server lost its data.
  */
 export async function refuseOtherDatabase(database: Database, journalRoot: string): Promise<void> {
   const known = await databasesOf(journalRoot, database.schema);
@@ -212,7 +212,7 @@ async function databaseIdIn({ pool, schema }: Database): Promise<string | null> 
   return found[0]!.there ? (await currentEpoch(pool)).databaseId : null;
 }
 
-/** Forgets a database that is gone or was replaced on purpose, so that the next one is accepted; its journal stays. */
+/** Forgets a database that is gone or was replaced on purpose, so that the next one is accepted. Its journal stays. */
 export async function forgetDatabases(journalRoot: string, schema: string): Promise<void> {
   for (const databaseId of await databasesOf(journalRoot, schema)) {
     const folder = join(journalRoot, databaseId);
@@ -221,7 +221,7 @@ export async function forgetDatabases(journalRoot: string, schema: string): Prom
   }
 }
 
-/** The ids of databases that were last seen in a schema of that name. */
+/** Returns the ids of the databases last seen in a schema of that name. */
 async function databasesOf(journalRoot: string, schema: string): Promise<string[]> {
   const names = await readdir(journalRoot).catch(() => []);
   const looks = await Promise.all(names.map(async (name) => await readLook(join(journalRoot, name))));

@@ -1,19 +1,19 @@
 /**
- * Detects that the database was restored to an earlier state, from a backup or by failover to a lagging server. Each time
- * begins an epoch, in which later data counts as lost: crawlers show unknown tickets, leases are void, changes have other
- * numbers.
+ * Detects that the database was restored to an earlier state, from a backup or by failover to a server that lagged
+ * behind. Each time begins an epoch, and data that came after the restored state counts as lost: crawlers present
+ * unknown tickets, leases are void, and changes have other numbers.
  */
 
-/** Entries of the journal stay in the database this long; the latest ones stay for good. */
+/** Entries of the journal stay in the database for this many days; the latest ones stay for good. */
 export const journalDays = 30;
 
-/** State of a Postgres server; null where it does not report it. */
+/** State of a Postgres server. What it does not report is null. */
 export interface ServerState {
-  /** Made by initdb; a physical copy has the same one. */
+  /** Assigned by initdb. A physical copy of the server has the same one. */
   readonly systemIdentifier: string | null;
   /** Changes after each recovery and each promotion of a standby. */
   readonly timeline: number | null;
-  /** The write position of its write-ahead log, in bytes. */
+  /** Write position of its write-ahead log, in bytes. */
   readonly position: bigint | null;
 }
 
@@ -23,15 +23,15 @@ export interface Epoch extends Omit<ServerState, "position"> {
   readonly beganAt: Date;
   readonly cause: EpochCause;
   readonly words: string;
-  /** What the journal restored at its beginning; null when no journal was applied. */
+  /** What the journal restored at the beginning of the epoch; null if no journal was applied. */
   readonly replay: Replay | null;
 }
 
-/** The fate of journal entries that the database had lost. */
+/** What became of the journal's entries that the database had lost. */
 export interface Replay {
-  /** Restored rows by table. */
+  /** Number of restored rows, by table. */
   readonly replayed: Readonly<Record<string, number>>;
-  /** Entries whose row was changed later; that change stays. */
+  /** Number of entries whose row was changed later. The later change stays. */
   readonly outdated: number;
   readonly failed: readonly { readonly kind: string; readonly key: string; readonly words: string }[];
 }
@@ -42,18 +42,18 @@ export function replayedRows({ replayed }: Pick<Replay, "replayed">): number {
 
 export type EpochCause = "created" | "server" | "timeline" | "position" | "journal" | "operator";
 
-/** The database's past state as recorded outside it: the last look at it, and the journal. */
+/** The past state of the database as recorded outside of it: when it was last checked, and by the journal. */
 export interface Witness {
-  /** Null when nobody has looked yet. */
+  /** Null if it was never checked. */
   readonly lastLook: (ServerState & { readonly epoch: number }) | null;
   /**
-   * The epoch of the newest entries in the journal's files, and whether the database knows all recent ones; null when there are
-   * none.
+   * Epoch of the latest entries in the journal's files, and whether the database knows all recent ones; null if there
+   * are no entries.
    */
   readonly lastEntries: { readonly epoch: number; readonly areKnown: boolean } | null;
 }
 
-/** Returns null when the database only went forward. */
+/** Returns null if the database did not go back. */
 export function whyWentBack(
   epoch: Epoch,
   server: ServerState,
@@ -96,8 +96,8 @@ export function whyWentBack(
 const differs = <T>(known: T | null, seen: T | null) => known !== null && seen !== null && known !== seen;
 
 /**
- * Numbers that outlive the database (of changes, of leases) continue from here: higher than any assigned before, whatever was
- * lost, as long as fewer than a million are assigned per second.
+ * Numbers that outlive the database (of changes, of leases) continue from here. This is higher than any assigned
+ * before, whatever was lost, as long as fewer than a million are assigned per second.
  */
 export function firstNumberOf(beganAt: Date): number {
   return Math.floor(beganAt.getTime() / 1000) * 1_000_000;

@@ -17,7 +17,7 @@ import { DatabaseError } from "#core/errors";
 const entrySchema = z.object({
   /** Equal in the database and every journal. */
   entryId: z.uuid(),
-  /** Creation order within an epoch. */
+  /** Order of creation within an epoch. */
   number: z.number().int().nonnegative(),
   epoch: z.number().int().positive(),
   at: z.iso.datetime(),
@@ -35,7 +35,7 @@ interface JournalFault {
   readonly words: string;
 }
 
-/** The files cannot be read or written; until they can, changes are only in the database. */
+/** The files cannot be read or written. Until they can, changes are only in the database. */
 export class JournalError extends DatabaseError {}
 
 export interface JournalContents {
@@ -43,10 +43,10 @@ export interface JournalContents {
   readonly faults: readonly JournalFault[];
 }
 
-/** A larger file is followed by a new one. */
+/** When a file is larger than this, a new one begins. */
 const mostFileBytes = 8_000_000;
 
-/** An audit log row with both values has 10 KB. */
+/** Maximum length of a line. A row of the audit log with both values has 10 KB. */
 const mostLineCharacters = 200_000;
 
 const fileName = /^\d{8}T\d{9}Z\.jsonl$/;
@@ -63,9 +63,7 @@ export class JournalFolder {
     this.#mostFileBytes = mostBytes;
   }
 
-  /**
-   * Resolves when the entries are on disk. Throws a DatabaseError that names the folder when it is full, read-only or missing.
-   */
+  /** Resolves when the entries are on disk. Throws a DatabaseError that names the folder if it is full, read-only or missing. */
   async append(entries: readonly JournalEntry[], now: Date): Promise<void> {
     if (entries.length === 0) return;
     const done = this.#turn.then(async () => await this.#append(entries, now));
@@ -73,7 +71,7 @@ export class JournalFolder {
     await done;
   }
 
-  /** Reads everything; a missing folder is empty. */
+  /** Reads all files. A missing folder counts as empty. */
   async read(): Promise<JournalContents> {
     const entries = new Map<string, JournalEntry>();
     const faults: JournalFault[] = [];
@@ -81,7 +79,7 @@ export class JournalFolder {
     return { entries: [...entries.values()], faults };
   }
 
-  /** Deletes files last written before this instant, except the latest; returns how many. */
+  /** Deletes files last written before `before`, except the latest. Returns how many. */
   async forget(before: Date): Promise<number> {
     let gone = 0;
     for (const file of (await this.#files()).slice(0, -1)) {
@@ -97,7 +95,7 @@ export class JournalFolder {
       const handle = await this.#open(now);
       try {
         const text = entries.map(lineOf).join("");
-        // One write, so that entries of several processes do not mix.
+        // Writes all lines at once, so that entries of several processes do not mix.
         await handle.appendFile((await isTorn(handle)) ? `\n${text}` : text);
         await handle.datasync();
       } finally {
@@ -116,7 +114,7 @@ export class JournalFolder {
     const isRoomy = last !== undefined && (await stat(last)).size < this.#mostFileBytes;
     if (isRoomy) return await open(last, "a+", 0o600);
     const next = join(this.folder, `${now.toISOString().replaceAll(/[-:.]/g, "")}.jsonl`);
-    // A clock that went back creates no file before the last one.
+    // If the clock was set back, no file is created that would sort before the last one.
     const handle = await open(last !== undefined && next <= last ? last : next, "a+", 0o600);
     await syncFolder(this.folder);
     await syncFolder(dirname(this.folder));
@@ -139,7 +137,7 @@ export class JournalFolder {
   }
 }
 
-/** True when the file does not end with a line end, because its last writer was stopped. */
+/** Whether the file does not end with a line break, because its last writer was interrupted. */
 async function isTorn(handle: FileHandle): Promise<boolean> {
   const { size } = await handle.stat();
   if (size === 0) return false;
@@ -147,7 +145,7 @@ async function isTorn(handle: FileHandle): Promise<boolean> {
   return buffer[0] !== newline;
 }
 
-/** Also persists the new file's name. */
+/** Makes the name of a new file durable, too. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
@@ -187,7 +185,7 @@ async function readLines(
   }
 }
 
-/** Returns what is wrong when the line is unusable. */
+/** Returns the entry, or what is wrong with the line. */
 function entryOf(line: string): JournalEntry | string {
   const shown = () => `"${line.slice(0, 60)}${line.length > 60 ? "…" : ""}"`;
   if (line.length > mostLineCharacters)

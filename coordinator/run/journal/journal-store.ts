@@ -1,6 +1,6 @@
 /**
- * Table journal_entry: changes that must outlive the database, written by triggers (migration 0066) and copied into files. A
- * change is confirmed when it is in the files.
+ * Table journal_entry: changes that must outlive the database. Triggers write them (migration 0066), and they are
+ * copied into files. A change is confirmed once it is in the files.
  */
 import { join } from "node:path";
 import type { Pool, PoolClient } from "pg";
@@ -11,12 +11,12 @@ import { type JournalContents, type JournalEntry, JournalFolder } from "./journa
 
 const alwaysKept = 1000;
 
-/** Numbers are assigned before the commit, so this many below the latest are checked again. */
+/** Numbers are assigned before the commit, so this many below the latest are read again. */
 const lateNumbers = 1000;
 
 const atOnce = 1000;
 
-/** Entries above this number and a few below, in order. */
+/** Reads the entries above `number`, and some below it, in order. */
 async function entriesAfter(pool: Pool, number: number): Promise<JournalEntry[]> {
   const { rows } = await pool.query<Omit<JournalEntry, "at"> & { readonly at: Date }>(
     `select entry_id as "entryId", entry_number::float8 as number, epoch, at, kind, key, value
@@ -54,7 +54,7 @@ export async function forgetEntries(pool: Pool, before: Date): Promise<number> {
 
 const dayMs = 86_400_000;
 
-/** A database's journal: one folder per database, named by what a restore keeps. */
+/** The journal of a database: a folder per database, named by an id that a restore keeps. */
 export class Journal {
   readonly files: JournalFolder;
   readonly schema: string;
@@ -78,7 +78,7 @@ export class Journal {
     this.#now = now;
   }
 
-  /** `root` is the folder of all journals of a home. Also returns the files' content. */
+  /** `root` is the folder of all journals of a home. Also returns what the files contain. */
   static async open(
     pool: Pool,
     root: string,
@@ -96,8 +96,8 @@ export class Journal {
   }
 
   /**
-   * Resolves when everything committed before the call is in the files. Throws a DatabaseError when they cannot be written, and
-   * Postgres' errors.
+   * Resolves when everything committed before the call is in the files. Throws a DatabaseError if they cannot be
+   * written. Errors of Postgres pass through.
    */
   async catchUp(): Promise<void> {
     if (this.#running === null) {
@@ -106,7 +106,7 @@ export class Journal {
       });
       return await this.#running;
     }
-    // A running copy may have read too early, so callers share the next one.
+    // A copy in progress may have read too early, so callers wait for the next one together.
     this.#next ??= this.#running
       .catch(() => {})
       .then(async () => {
@@ -116,7 +116,7 @@ export class Journal {
     return await this.#next;
   }
 
-  /** Copies other processes' changes as they are made. */
+  /** Copies changes by other processes as they are made. */
   async follow(onNotice: () => void): Promise<{ stop(): Promise<void> }> {
     const listener = new ChannelListener(this.#pool, "nearcrawl_journal", onNotice);
     await listener.listen();

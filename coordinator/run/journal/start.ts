@@ -1,4 +1,4 @@
-/** The journal of a running coordinator: copies changes at once and checks the database periodically. */
+/** The journal of a running coordinator: copies changes at once, and checks the database periodically. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { jobs, type Timekeeper } from "#core/scheduler";
@@ -12,7 +12,7 @@ interface JournalPorts {
   readonly pool: Pool;
   readonly reviewed: ReviewedDatabase;
   readonly timekeeper: Pick<Timekeeper, "every" | "hurry">;
-  /** How many days people's actions are kept (policy retention.recordDays). */
+  /** For how many days people's actions are kept (policy retention.recordDays). */
   readonly keepDays: () => number;
   readonly log: Pick<Log, "warn" | "error">;
   readonly now: () => Date;
@@ -20,7 +20,7 @@ interface JournalPorts {
 
 const reviewMs = 5000;
 const catchUpMs = 60_000;
-/** A hanging server must not delay the shutdown. */
+/** Maximum time for the last copy, so that a database that hangs does not delay the shutdown. */
 const lastCatchUpMs = 2000;
 const forgetMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -72,13 +72,13 @@ export function journalDuties(ports: JournalPorts) {
       await catchUp();
     },
     stop: async () => {
-      // The latest changes by any process may be the last that can be copied.
+      // The database may be lost after the shutdown, so the latest changes by any process are copied.
       await within(lastCatchUpMs, catchUp()).catch(failed);
       await following?.stop();
     },
-    /** Resolves when everything committed before is in the files; rejects when they cannot be written. */
+    /** Resolves when everything committed before is in the files. Rejects if they cannot be written. */
     catchUp,
-    /** Whether the database was restored to another state; never rejects. */
+    /** Whether the database was restored to another state. Never rejects. */
     hasGoneBack: async () => {
       try {
         return await review();
@@ -87,9 +87,9 @@ export function journalDuties(ports: JournalPorts) {
         return true;
       }
     },
-    /** Resolves with the reason when the coordinator must restart. */
+    /** Resolves with the reason if the coordinator must restart. */
     wentBack,
-    /** Why the files lack changes; null when they are complete. */
+    /** Returns why the files lack changes; null if they are complete. */
     fault: () => fault,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Checks whether the database went back. If so, it begins an epoch and restores what the journal knows in one transaction, then
- * returns all leases.
+ * Checks whether the database went back. If it did, begins an epoch and restores what the journal knows in one
+ * transaction, then returns all leases.
  */
 import type { Pool, PoolClient } from "pg";
 import { asCrawlerId } from "#core/ids";
@@ -31,7 +31,7 @@ import { Journal, knownEntries } from "./journal-store.ts";
 
 interface ReviewPorts {
   readonly pool: Pool;
-  /** The folder of the home's journals; null when none is kept. */
+  /** Folder of the home's journals; null if none is kept. */
   readonly journalRoot: string | null;
   readonly log: Pick<Log, "warn" | "error">;
   readonly now: () => Date;
@@ -43,7 +43,7 @@ export interface ReviewedDatabase {
   readonly began: { readonly cause: EpochCause; readonly words: string; readonly replay: Replay } | null;
 }
 
-/** An operator's override. */
+/** What an operator states when forcing a new epoch. */
 export interface Told {
   readonly words: string;
 }
@@ -69,7 +69,7 @@ export async function reviewDatabase(
       : { cause: "operator" as const, words: told.words };
   if (why === null) await noteServer(pool, before, server);
   const newest = Math.max(lastLook?.epoch ?? 0, lastEntries?.epoch ?? 0);
-  // Another coordinator began the epoch; entries that only this one's journal has are restored too.
+  // If another coordinator began the epoch, entries that only this one's journal has are restored, too.
   const seen = lastLook?.epoch ?? newest;
   const isBehind = why === null && seen > 0 && seen < before.epoch && !isLongAgo(before, now());
   const began =
@@ -88,18 +88,18 @@ export async function reviewDatabase(
     await journal?.catchUp();
     if (journal !== null) await keepLastLook(journal, epoch, server);
   } catch (error) {
-    // It crawls all the same; people's changes are confirmed only once it can be written.
+    // Crawling continues all the same. People's changes are confirmed only once the journal can be written.
     log.error({ error }, "the journal cannot be written");
   }
   return { epoch, journal, began: why === null ? null : began };
 }
 
-/** More entries are made between a restore and the first check. */
+/** How many of the latest entries are checked. More than that are made between a restore and the first check. */
 const entriesLooked = 200;
 
 const dayMs = 86_400_000;
 
-/** The database must have entries younger than this. */
+/** Entries younger than this must still be in the database. */
 const youngMs = (journalDays - 1) * dayMs;
 
 async function lastEntriesOf(
@@ -119,7 +119,7 @@ async function lastEntriesOf(
   return { epoch, areKnown: young.every(({ entryId }) => known.has(entryId)) };
 }
 
-/** The database has deleted some of its entries by then, so the files' entries would look lost. */
+/** By then the database has deleted some of its entries, so that the files' entries would seem lost. */
 const isLongAgo = ({ beganAt }: Epoch, now: Date) =>
   now.getTime() - beganAt.getTime() > (journalDays - 5) * dayMs;
 
@@ -132,7 +132,7 @@ async function putBack(
   const { epoch } = await currentEpoch(client);
   const lost = await lostEntries(client, contents, epoch);
   const replay = lost.length === 0 ? noReplay : await replayEntries(client, lost, now);
-  // Without a journal nothing is noted, which shows that there was none.
+  // Without a journal no replay is recorded, which shows that there was none.
   if (contents.entries.length > 0 && (lost.length > 0 || isNew)) await noteReplay(client, epoch, replay);
   if (isNew) await noteInAudit(client, { epoch, cause, words, replay }, now);
   return { cause, words, replay };
@@ -141,7 +141,7 @@ async function putBack(
 /** Numbers are assigned before the commit, which follows within this time. */
 const lateMs = 3_600_000;
 
-/** Entries of earlier epochs that the database does not know, from where its knowledge ends. */
+/** Returns the entries of earlier epochs that the database does not know, from where its knowledge ends. */
 async function lostEntries(
   client: Pool | PoolClient,
   { entries }: Pick<JournalContents, "entries">,
@@ -176,7 +176,7 @@ async function noteInAudit(
   });
 }
 
-/** Their holders may have delivered what the database lost, and others may get the same work. */
+/** The crawlers may have delivered what the database lost, and others may get the same work. */
 async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
   const { rows } = await pool.query<{ crawler_id: number }>(
     "select distinct crawler_id from lease where closed_at is null",
@@ -185,7 +185,7 @@ async function returnAllLeases(pool: Pool, now: Date): Promise<void> {
     await returnLeasesOf(pool, { crawlerId: asCrawlerId(row.crawler_id), held: [] }, now);
 }
 
-/** Checks during operation whether the coordinator must restart because the database is no longer the one it read. */
+/** Checks during operation whether the database is no longer the one that was read, so that the coordinator must restart. */
 export async function hasGoneBack(
   pool: Pool,
   epoch: number,
@@ -202,7 +202,7 @@ export async function hasGoneBack(
   return null;
 }
 
-/** Restores what this database lacks from any journal: only by hand, since the journal may be another database's. */
+/** Restores what this database lacks from any journal. Only operators do this, since the journal may be another database's. */
 export async function replayByHand(pool: Pool, { entries }: JournalContents, now: Date): Promise<Replay> {
   return await inTransaction(pool, async (client) => {
     const { epoch } = await currentEpoch(client);
@@ -223,17 +223,17 @@ export async function replayByHand(pool: Pool, { entries }: JournalContents, now
 
 const noReplay: Replay = { replayed: {}, outdated: 0, failed: [] };
 
-/** The most failures in the result; the log counts all. */
+/** Maximum number of failures in the result. The log has all of them. */
 const mostFailed = 100;
 
 interface ReplayedTable {
-  /** How to find an entry's row: SQL of the table's row `t` and the entry's row `g`. */
+  /** SQL that finds an entry's row: `t` is the table's row, and `g` the entry's. */
   readonly match: string;
-  /** The id column that the database assigns; null when the row has its own key. */
+  /** The id column that the database assigns; null if the row has a key of its own. */
   readonly id: string | null;
-  /** Rows are only added, never changed. */
+  /** Rows are only added, and never changed. */
   readonly addsOnly?: boolean;
-  /** Referenced tables come first. */
+  /** Position in the order, in which referenced tables come first. */
   readonly order: number;
 }
 
@@ -246,7 +246,7 @@ const replayedTables: Readonly<Record<string, ReplayedTable>> = {
   release_revocation: { match: isSame("sequence"), id: null, order: 0 },
   operator_token: { match: isSame("name"), id: "token_id", order: 0 },
   sign_in_link: { match: isSame("link_hash"), id: "link_id", order: 0 },
-  // At most one open opt-out exists per site, part of a site, or network.
+  // A site, part of a site or network has at most one open opt-out.
   opt_out: {
     match: `${["site", "scope", "url", "first_address", "last_address"].map(isSame).join(" and ")} and t.ended_at is null`,
     id: "opt_out_id",
@@ -259,8 +259,8 @@ const replayedTables: Readonly<Record<string, ReplayedTable>> = {
 };
 
 /**
- * Restores the rows, each by its last entry. Rows that were changed since are kept. An entry that cannot be restored is skipped
- * with a reason.
+ * Restores rows, each from its last entry. Rows that were changed later are kept. An entry that cannot be restored is
+ * skipped, and the reason recorded.
  */
 export async function replayEntries(
   client: PoolClient,
@@ -300,7 +300,7 @@ export async function replayEntries(
   return { replayed, outdated, failed: failed.slice(0, mostFailed) };
 }
 
-/** Changing rows are restored by their last entry; audit log entries are all kept. */
+/** Rows that change are restored from their last entry. Entries for the audit log are all kept. */
 function lastOfEach(entries: readonly JournalEntry[]): JournalEntry[] {
   const byTime = [...entries].sort(
     (one, other) => Date.parse(one.at) - Date.parse(other.at) || one.number - other.number,
@@ -319,7 +319,7 @@ function inOrder(entries: readonly JournalEntry[]): JournalEntry[] {
   return [...entries].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
-/** The clocks of a fleet's machines differ by less. */
+/** Maximum difference between the clocks of a fleet's machines. */
 const mostAheadMs = 3_600_000;
 
 function futureFault({ at }: JournalEntry, now: Date): string | null {
@@ -333,7 +333,7 @@ function columnFault({ value }: JournalEntry): string | null {
   return odd === undefined ? null : `"${odd}" is no column`;
 }
 
-/** True when a known later change touched the row. */
+/** Whether a known change touched the row later. */
 async function isOutdated(client: PoolClient, { kind, key, at, entryId }: JournalEntry): Promise<boolean> {
   const { rowCount } = await client.query(
     "select from journal_entry where kind = $1 and key = $2 and at > $3 and entry_id <> $4 limit 1",
@@ -342,7 +342,7 @@ async function isOutdated(client: PoolClient, { kind, key, at, entryId }: Journa
   return rowCount !== 0;
 }
 
-/** Crawlers' names become their numbers here. */
+/** Turns crawlers' names into their numbers in this database. */
 async function putRowBack(
   client: PoolClient,
   table: ReplayedTable,
@@ -366,7 +366,7 @@ async function putRowBack(
     );
     if (rowCount !== 0) return;
   }
-  // It ended before this database knew it, so there is nothing to end.
+  // It ended before this database knew of it, so there is nothing to end.
   if (kind === "opt_out" && given.ended_at !== null) return;
   await client.query(
     `insert into ${kind} (${columns.join(", ")}${kind === "crawler" ? ", readmit" : ""})
@@ -376,7 +376,7 @@ async function putRowBack(
   );
 }
 
-/** It was invited again, so the previous identity's evidence does not apply. */
+/** The crawler was invited again, so what its previous identity proved does not apply. */
 const anotherIdentity = `,
        readmit = t.readmit or t.public_key is distinct from g.public_key,
        ticket_hash = case when t.public_key is not distinct from g.public_key then t.ticket_hash end,

@@ -24,7 +24,7 @@ export function createComplaintStore(pool: Pool) {
     (await read(pool, "complaint_id = $1", [complaintId]))[0] ?? null;
   return {
     find,
-    /** Records the complaint with our requests; returns null when too many came by the form today. */
+    /** Records the complaint with our requests to the target. Returns null if too many came through the form today. */
     async add(report: ComplaintReport, now: Date): Promise<Complaint | null> {
       if (report.source === "form" && (await isFlooded(pool, report.requester, now))) return null;
       const deeds = await deedsOf(pool, report.target, now);
@@ -51,7 +51,7 @@ export function createComplaintStore(pool: Pool) {
     },
     list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<Complaint[]> =>
       await read(pool, `${open ? "closed_at is null" : "true"} order by complaint_id desc limit $1`, [most]),
-    /** Returns null when there is none or it is closed. */
+    /** Returns null if there is no such complaint or it is closed. */
     async close(complaintId: number, words: string, now: Date): Promise<Complaint | null> {
       const { rowCount } = await pool.query(
         `update complaint set closed_at = $2, closing_words = $3
@@ -60,7 +60,7 @@ export function createComplaintStore(pool: Pool) {
       );
       return rowCount === 0 ? null : await find(complaintId);
     },
-    /** Complaints about this host or its addresses, latest first. */
+    /** Returns complaints about this host or its addresses, latest first. */
     of: async (host: string | null, addresses: readonly string[], most: number): Promise<Complaint[]> =>
       await read(
         pool,
@@ -149,7 +149,7 @@ export async function deedsOf(pool: Pool, target: OptOutTarget, now: Date): Prom
   };
 }
 
-/** Excludes our own refusals, which sent no request. */
+/** SQL: fetches of the target, without those that we refused ourselves, which sent no request. */
 const fetchesSql = `with fetched as (
     select crawler_id, fetched_at, outcome, status, wire_bytes
     from page_fetch

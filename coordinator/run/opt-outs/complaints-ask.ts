@@ -1,4 +1,4 @@
-/** Complaints, /fleet/complaints: reports about our requests, each with what we sent and a reply to forward. */
+/** The /fleet/complaints page: complaints about our requests, each with what we sent and a reply to forward. */
 import { z } from "zod";
 import type { Change } from "#core/audit";
 import { code, empty, folded, form, lead, list, note, picture, plain, section } from "../../ask/document.ts";

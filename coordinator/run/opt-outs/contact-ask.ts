@@ -1,4 +1,4 @@
-/** The two forms for webmasters, which need no session: opting out and reporting a problem. */
+/** The two forms for webmasters, which need no session: to opt out, and to report a problem. */
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import type { Log } from "#core/log";
@@ -44,7 +44,7 @@ interface ContactFormPorts {
 
 const { post } = operationsOf<ContactFormPorts>();
 
-/** All fields together, encoded. */
+/** Maximum size of all fields together, encoded. */
 const mostBytes = 16 * 1024;
 
 const faults = {
@@ -57,7 +57,7 @@ const faults = {
 const words = z.string().max(2000);
 const replyTo = z.string().max(200);
 
-/** Throws a Fault when the target is no site or its client sends too much. */
+/** Throws a Fault if the target is no site, or if its sender sends too much. */
 function accepted<Target>(
   target: Target | string,
   { requester, ports }: Pick<Asked<ContactFormPorts, unknown>, "requester" | "ports">,
@@ -126,7 +126,7 @@ const optOut = post({
     const from = { words: said, replyTo: reply.trim() || null, requester, hasFile, source: "form" } as const;
     const made = await ports.optOuts.request({ target, ...from, confirmed: false }, now);
     const { target: site, scope, createdAt, deletesAt, lapsesAt } = made;
-    // A new request has not ended.
+    // A new request cannot have ended.
     const state = made.state as Exclude<OptOut["state"], "lapsed" | "lifted">;
     ports.log[state === "waiting" ? "warn" : "info"]({ site, state }, "a site opts out");
     const name = made.site ?? site;
@@ -177,7 +177,7 @@ const page = (body: Html): Document => ({
   ...{ title: "About this crawler", hasOwnHeading: true, nodes: [picture(body)] },
 });
 
-/** The opt-out form with these values as hidden fields. */
+/** The opt-out form, with these values in hidden fields. */
 const checkFile = (values: Readonly<Record<string, string>>): Form => ({
   ...{ type: "form", operation: optOut, title: "", label: "Check the file" },
   ...{ values, without: ["site", "scope", "reply", "words", "proof"] },
@@ -239,12 +239,12 @@ ${hasFile ? html`<p role="status">We look for the file within a minute, at most 
 ${formHtml(checkFile({ site: target, scope, proof: "file" }), { viewer: anonymousVisit })}</section>`;
 }
 
-// Limits against floods through a public form.
+// Limits floods through a public form.
 
-/** Forms per hour of one address (or IPv6 /64). */
+/** Maximum forms per hour from one address (or IPv6 /64). */
 export const formsPerHour = 10;
 
-/** Per /24 or /48. */
+/** Maximum forms per hour from one /24 or /48. */
 const formsPerHourOfNetwork = 50;
 
 const tooManyWords =
@@ -260,7 +260,7 @@ export class FormLimits {
     ...growingTo(rememberedAddresses),
   });
 
-  /** `now` is monotonic, in ms. */
+  /** `now` reads a monotonic clock in ms. */
   constructor(now: () => number) {
     this.#now = now;
   }

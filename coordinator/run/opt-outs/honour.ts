@@ -25,20 +25,20 @@ import { readOptOut, type SiteWishes, type StoppedPart, scopeWords, type Unprove
 import type { erasedPage } from "./opt-outs-api.ts";
 import type { OptOutStore } from "./store.ts";
 
-/** Crawlers hear of opt-outs of this time, and as long as one can be offline and keep its leases. */
+/** Crawlers are told of opt-outs at least this recent, and as far back as one can be offline and keep its leases. */
 const leastStopMs = 15 * 60_000;
-/** Erasures are announced this long, since a crawler may be offline for days with results in its spool. */
+/** Erasures are announced for this long, since a crawler may be offline for days with results in its spool. */
 const erasedMs = 30 * 86_400_000;
-/** The most sites, and the most parts, per message. */
+/** Maximum number of sites, and of parts of sites, that are announced. */
 const mostSites = 10_000;
 const sitesPerMessage = 200;
 const partsPerMessage = 50;
-/** Sites checked for their proof in one pass. */
+/** Maximum sites checked for their proof in one pass. */
 const confirmationsPerPass = 50;
-/** A site's file is cached this long, however often somebody points to it. */
+/** How long the answer for a site's file is cached, however often somebody says that it is there. */
 const fileKeptMs = 600_000;
 const filesKept = 10_000;
-/** A host and its `www.`; more hosts need the DNS record. */
+/** A host and its `www.`. If more hosts are affected, proof needs the DNS record. */
 const mostHostsOfFile = 2;
 
 const stopWords = "the site has opted out";
@@ -47,9 +47,9 @@ interface OptOutPorts {
   readonly optOuts: OptOutStore;
   readonly marks: OptOutMarks;
   readonly online: () => readonly CrawlerId[];
-  /** Returns false when the crawler is gone or too old for the message. */
+  /** Returns false if the crawler is gone or too old for the message. */
   readonly send: (crawlerId: CrawlerId, message: CoordinatorMessage) => boolean;
-  /** Returns TXT records; empty when there are none or the lookup fails. */
+  /** Returns TXT records; none if the look-up fails. */
   readonly texts: (name: string) => Promise<readonly string[]>;
   /** Returns the words of a site's proof file, or none. Never rejects. */
   readonly proofFile: (site: string) => Promise<readonly string[]>;
@@ -58,7 +58,7 @@ interface OptOutPorts {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly now: () => Date;
 }
-/** Crawlers that are notified together. */
+/** Maximum crawlers that are notified together. */
 const mostTogether = 1000;
 
 export class OptOutHonours {
@@ -72,7 +72,7 @@ export class OptOutHonours {
     { readonly atMs: number; readonly words: Promise<readonly string[]> }
   >({ ...growingTo(filesKept) });
 
-  /** Shared by all crawlers that are welcomed at once. */
+  /** One query serves all crawlers that are welcomed at the same time. */
   readonly #stops = new Gathered(
     async (crawlerIds: readonly CrawlerId[]) => {
       const stops = await this.#stopsOfLate();
@@ -98,7 +98,7 @@ export class OptOutHonours {
     if (hosts + pages > 0) {
       log.info({ hosts, leases: leases.length, pages }, "the frontier is in line with the opt-outs");
     }
-    // Hosts of a network are known by name once they are marked.
+    // Hosts of a network are known by name only after they are marked.
     await this.#tellNews();
   }
 
@@ -107,7 +107,7 @@ export class OptOutHonours {
     this.#send([crawlerId], await this.#stops.ask(crawlerId));
   }
 
-  /** Looks for sites' published proofs and returns how many it found. */
+  /** Looks for the proofs that sites have published. Returns how many it found. */
   async confirm(): Promise<number> {
     const { optOuts, texts, log, now } = this.#ports;
     const open = await optOuts.toConfirm(confirmationsPerPass, now());
@@ -179,24 +179,24 @@ export class OptOutHonours {
 }
 
 interface Stops {
-  /** With everything below each. */
+  /** The sites, each with everything below it. */
   readonly sites: readonly string[];
   readonly parts: readonly StoppedPart[];
 }
 
 const nameOf = ({ scope, of, erases }: StoppedPart) => `${erases ? "erase" : "stop"} ${scope} ${of}`;
 
-// The erasure of one page by an opt-out; its crawlers are notified as of any other.
+// Erases one page by an opt-out. Crawlers are told of it as of any other opt-out.
 
 type ErasedPage = ToldOf<typeof erasedPage>;
 
-/** Returns what was erased, or why the text names no page. Repeatable. */
+/** Returns what was erased, or why the text names no page. Can be repeated. */
 export async function erasePageOf(
   { optOuts, marks }: Pick<OptOutPorts, "marks"> & { readonly optOuts: Pick<OptOutStore, "request"> },
   asked: { readonly url: string; readonly words: string },
   now: Date,
 ): Promise<ErasedPage | string> {
-  // Elsewhere a bare name means a whole site; here it would silently mean its front page.
+  // Elsewhere a bare name means a whole site. Here it would silently mean the site's front page.
   const isUrl = /^https?:\/\//i.test(asked.url.trim());
   const target = readOptOut(asked.url, "networks", "url");
   if (typeof target === "string") return target;
@@ -209,7 +209,7 @@ export async function erasePageOf(
   return { optOutId, host: target.site ?? "", urlDigest, rows };
 }
 
-/** The audit log's proof: it names the page by host and digest and repeats none of its content. */
+/** The audit log's proof of the erasure. It names the page by host and digest, and repeats none of its content. */
 export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
   const places = Object.entries(rows).map(([table, count]) => `${table} ${count}`);
   const gone =
@@ -218,11 +218,11 @@ export function changeOfErasure({ host, rows, ...page }: ErasedPage): Change {
   return { action: "page-erased", target: host, words, after: { ...page, rows } };
 }
 
-/** The DNS name at which a site publishes its confirmation. */
+/** The DNS name at which a site publishes its proof. */
 export const confirmationName = (site: string): string => `_nearcrawl.${site}`;
 export const confirmationText = (token: string): string => `opt-out=${token}`;
 
-/** For people who look the site up. */
+/** Explains the opt-out to people who look the site up. */
 export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
   const { target, scope, state, lapsesAt } = optOut;
   const until =
@@ -234,22 +234,22 @@ export function optOutWords(optOut: NonNullable<SiteWishes["optOut"]>): string {
   return `The ${scopeWords[scope]} ${target} has opted out${until}: ${what}.`;
 }
 
-// The file by which a site proves its opt-out. Strangers choose the name, so it is resolved here, special-purpose addresses
-// are refused unless the settings allow them, only https is used, time and bytes are bounded, and redirects are not
-// followed, because another host proves nothing.
+// Reads the file by which a site proves its opt-out. Strangers choose the name, so it is resolved here,
+// special-purpose addresses are refused unless the settings allow them, only https is used, time and bytes are
+// limited, and redirects are not followed, because another host proves nothing.
 
 export const proofFileOf = (site: string): string =>
   `https://${hostInUrl(site)}/.well-known/nearcrawl-opt-out.txt`;
 
 interface ProofFileRules extends OutsideRules {
   readonly userAgent: string;
-  /** Certificate authorities in PEM form; absent: the public ones. */
+  /** Certificate authorities in PEM form. Default: the public ones. */
   readonly authorities?: string;
 }
 
 const timeoutMs = 10_000;
 
-/** Returns at most 200 characters of the file, or nothing when it is unavailable. Never rejects. */
+/** Returns at most 200 characters of the file; nothing if it is unavailable. Never rejects. */
 export async function readProofFile(fileUrl: string, rules: ProofFileRules): Promise<readonly string[]> {
   const url = new URL(fileUrl);
   const address = await outsideAddress(url, rules);

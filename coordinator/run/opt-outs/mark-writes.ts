@@ -1,7 +1,7 @@
 /**
- * Brings frontier and index in line with table opt_out: hosts are marked and their leases end, pages are deleted once confirmed
- * or after a hidden week, and marks of ended opt-outs are removed. All work is in repeatable batches, so any coordinator can
- * finish an interrupted pass.
+ * Brings frontier and index in line with table opt_out: marks hosts and ends their leases, deletes pages once
+ * confirmed or after they were hidden for a week, and removes marks when an opt-out ends. The work is in batches that
+ * can be repeated, so any coordinator can finish an interrupted pass.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -24,22 +24,22 @@ import { hostsOf, type TargetRow, targetColumns, targetOf, targetOfRow, urlsOf }
 
 const hostsPerBatch = 500;
 const pagesPerBatch = 500;
-/** Crawlers may refuse for this long after an opt-out was lifted. */
+/** For how many minutes crawlers may still refuse a site after its opt-out was lifted. */
 const stopKeptMinutes = 15;
 
-/** The progress of an opt-out (column applied). */
+/** How far an opt-out has been applied (column `applied`). */
 const applied = { marked: 1, deleted: 2, unmarked: 3 } as const;
 
 export type OptOutMarks = ReturnType<typeof createOptOutMarks>;
 
 export function createOptOutMarks(pool: Pool) {
   return {
-    /** Idempotent; several coordinators may run it at once. */
+    /** Can be repeated, also by several coordinators at once. */
     apply: async (now: Date): Promise<AppliedOptOuts> => await apply(pool, "true", now),
-    /** Completes the erasure of a page and returns rows by table. */
+    /** Completes the erasure of a page. Returns the number of rows by table. */
     async erase(optOutId: number, now: Date): Promise<ErasedRows> {
       await apply(pool, `opt_out_id = ${optOutId}`, now);
-      // The notified coordinator may have been faster.
+      // The coordinator that was notified may have erased the page already.
       const { rows } = await pool.query<{ erased: ErasedRows }>(
         "select erased_rows as erased from opt_out where opt_out_id = $1",
         [optOutId],
@@ -53,12 +53,12 @@ interface OptOutRow extends TargetRow {
   readonly opt_out_id: number;
   readonly applied: number;
   readonly ended: boolean;
-  /** True when the pages are deleted now instead of hidden. */
+  /** Whether the pages are deleted now instead of hidden. */
   readonly deletes: boolean;
   readonly erases: boolean;
 }
 
-/** `condition` is SQL that selects the opt-outs. */
+/** `condition` is SQL that selects opt-outs. */
 async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedOptOuts> {
   const { rows } = await pool.query<OptOutRow>(
     `select opt_out_id, applied, ended_at is not null as ended, deletes, erased_at is not null as erases, ${targetColumns}
@@ -87,7 +87,7 @@ async function apply(pool: Pool, condition: string, now: Date): Promise<AppliedO
   return { hosts, leases, pages, erased: sumOfRows(erased) };
 }
 
-/** Runs one at a time so that rows are counted once. Returns null when another process has done it. */
+/** Takes a lock, so that rows are counted once. Returns null if another process has erased the page. */
 async function erasing(
   pool: Pool,
   optOut: OptOutRow,
@@ -150,8 +150,8 @@ async function setApplied(pool: Pool, optOutId: number, to: number): Promise<voi
 }
 
 /**
- * First sets the marks, so that no lease begins, then ends open leases. Leases are locked before hosts everywhere
- * (transaction.ts), so it takes two transactions.
+ * First sets the marks, so that no lease begins, then ends open leases. This takes two transactions, because leases
+ * are locked before hosts everywhere (transaction.ts).
  */
 async function mark(
   pool: Pool,
@@ -174,7 +174,7 @@ async function mark(
   return { hosts: rows.length, leases };
 }
 
-/** Hosts that the opt-out covers or once covered. */
+/** Returns hosts that the opt-out covers or once covered. */
 export async function hostsCoveredBy(pool: Pool, optOutId: number): Promise<{ host_hash: HostHash }[]> {
   const target = await targetOf(pool, optOutId);
   return target === null ? [] : await coveredBy(pool, target);
@@ -186,12 +186,13 @@ async function coveredBy(pool: Pool, target: OptOutTarget): Promise<{ host_hash:
   return (await pool.query<{ host_hash: HostHash }>(select, values)).rows;
 }
 
-/** Hosts restored in one transaction with all their URLs. */
+/** Maximum hosts restored in one transaction, with all their URLs. */
 const liftedPerBatch = 20;
 
 /**
- * SQL for when the chosen rows `u` of frontier_url are due after an opt-out was lifted at `now`: a host's first URL once
- * crawlers have forgotten the stop, the others over six hours, so that no site is requested all at once.
+ * SQL: when the rows `u` of frontier_url selected by `chosen` are due after an opt-out was lifted at `now`. A host's
+ * first URL is due once crawlers have forgotten the stop, the others over six hours, so that no site gets all
+ * requests at once.
  */
 const dueAgain = (now: string, chosen: string) => `(
   select u.host_hash, u.url_hash, ${now}::timestamptz + interval '${stopKeptMinutes} minutes' + interval '6 hours' * (
@@ -202,7 +203,10 @@ const dueAgain = (now: string, chosen: string) => `(
   where ${chosen}
 ) again`;
 
-/** Another opt-out may still cover some hosts. Restored URLs are fetched soon, because their pages were deleted or are old. */
+/**
+ * Another opt-out may still cover some of the hosts. Restored URLs are fetched soon, since their pages were deleted
+ * or are old.
+ */
 async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
   const { rows } = await pool.query<{ host_hash: HostHash }>(
     "select host_hash from frontier_host where opt_out_id = $1",
@@ -232,7 +236,7 @@ async function unmark(pool: Pool, optOutId: number, now: Date): Promise<void> {
 
 const urlsPerBatch = 5000;
 
-/** With the covered part of its host: SQL of a column with a URL, for parameters $1 to $3. */
+/** An opt-out of a part of a host, with SQL that matches a column of URLs, for parameters $1 to $3. */
 type PartRow = OptOutRow & NonNullable<ReturnType<typeof urlsOf>>;
 
 const reasonOf = ({ opt_out_id }: Pick<OptOutRow, "opt_out_id">) => `opt-out ${opt_out_id}`;
@@ -265,7 +269,7 @@ async function applyToUrls(pool: Pool, optOut: PartRow, now: Date): Promise<Appl
   return { hosts: 0, leases, pages: 0, erased: {} };
 }
 
-/** These URLs become refused, without lease or comparison. */
+/** Refuses these URLs and removes them from leases and comparisons. */
 async function markUrls({ client, turns }: LeaseTransaction, optOut: PartRow, now: Date) {
   const { values } = optOut;
   const hosts: [HostHash] = [values[0]];
@@ -291,7 +295,7 @@ async function markUrls({ client, turns }: LeaseTransaction, optOut: PartRow, no
   return { marked: urls.length, leases };
 }
 
-/** URLs that another opt-out covers get its number instead. */
+/** URLs that another opt-out covers, too, get its number instead. */
 async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void> {
   const hosts = [optOut.values[0]];
   await inTransaction(pool, async (client) => {
@@ -304,7 +308,7 @@ async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void>
          and ${isInPartSql("u.url", "other.scope", "other.url")}`,
       [...hosts, reasonOf(optOut), optOut.opt_out_id, optOut.site],
     );
-    // A host at a special-purpose address has only refused URLs.
+    // All URLs of a host at a special-purpose address are refused.
     await client.query(
       `update frontier_url u
        set state = case when h.state = 'refused' then 'refused' else 'due' end,
@@ -314,7 +318,7 @@ async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void>
        where u.host_hash = again.host_hash and u.url_hash = again.url_hash and h.host_hash = u.host_hash`,
       [...hosts, now, reasonOf(optOut)],
     );
-    // A 304 would leave them hidden.
+    // Removes validators, since a 304 would leave the pages hidden.
     await client.query(
       `with shown as (
          update page p
@@ -332,7 +336,7 @@ async function unmarkUrls(pool: Pool, optOut: PartRow, now: Date): Promise<void>
   });
 }
 
-/** SQL of pages `p`, changes or other rows with a host's hash and URL, and its parameters. */
+/** SQL, with its parameters, that selects pages `p`, changes or other rows with a host's hash and a URL. */
 interface PagesOf {
   readonly sql: string;
   readonly values: readonly unknown[];
@@ -344,8 +348,8 @@ const pagesOfHosts = (optOutId: number): PagesOf => ({
 });
 
 /**
- * Deletes the index's pages and the validators, so that a restored page is fetched whole. Readers of changes see a deletion
- * without content.
+ * Deletes pages from the index, and validators, so that a restored page is fetched in full. Readers of changes see a
+ * deletion without content.
  */
 async function deletePages(pool: Pool, of: PagesOf, now: Date): Promise<number> {
   await forgetDifferencesOf(pool, of);

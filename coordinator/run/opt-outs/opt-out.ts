@@ -1,8 +1,8 @@
 /**
- * Opt-outs: what the whole fleet leaves alone because somebody asked for it. One that nobody has confirmed is honoured all the
- * same, but lapses: its pages are hidden at once and deleted after a week, so that what was asked for by abuse is undone by
- * lifting it. Confirmation is proof by the site (DNS or a file) or an operator's word; with it pages are deleted at once.
- * Each has a scope:
+ * Opt-outs: what the whole fleet leaves alone because somebody asked for it. An unconfirmed one is honoured, too, but
+ * lapses: its pages are hidden at once and deleted only after a week, so that lifting it undoes abuse. Confirmation
+ * is proof by the site (DNS or a file) or an operator's word; then pages are deleted at once. Each opt-out has a
+ * scope:
  *
  *   url         one URL, by http and https, in whatever spelling it is named
  *   prefix      a URL and what is below it, by whole path segments: /a covers /a/b and /a?b, not /ab
@@ -33,16 +33,16 @@ import type {
   optOutReport,
 } from "./opt-outs-api.ts";
 
-/** How long an unconfirmed opt-out holds. */
+/** For how many days an unconfirmed opt-out holds. */
 export const unconfirmedDays = 30;
 
-/** How long the pages of an unconfirmed one are hidden before deletion: the operator's time to lift it. */
+/** For how many days pages of an unconfirmed opt-out are hidden before they are deleted, in which the operator can lift it. */
 export const hiddenDays = 7;
 
 /**
- * How many unconfirmed form requests take effect within 24 hours; others wait for confirmation. The limits are per IPv4 address
- * or IPv6 /64; per /24 or /48, which one person may own; per registrable domain; and in total, with a reserved share for
- * crawled hosts that other names cannot use up.
+ * How many unconfirmed requests by form take effect within 24 hours. Others wait for confirmation. Limits are per
+ * IPv4 address or IPv6 /64; per /24 or /48, which one person may own; per registrable domain; and in total. A share
+ * of the total is reserved for crawled hosts and cannot be used up by other names.
  */
 export const mostUnconfirmedADay = {
   ofAddress: 10,
@@ -52,13 +52,13 @@ export const mostUnconfirmedADay = {
   ofAllCrawled: 1000,
 } as const;
 
-/** An unconfirmed form request that covers more hosts of the frontier waits for confirmation. */
+/** An unconfirmed request by form that covers more hosts of the frontier than this waits for confirmation. */
 export const mostHostsUnconfirmed = 100;
 
-/** The same for pages of the index, even of a single host: abuse of other people's sites does most harm there. */
+/** The same limit for pages of the index, even of a single host, because abuse does most harm to large sites. */
 export const mostPagesUnconfirmed = 1000;
 
-/** A domain with everything below it or a part of it, or a network from first to last address. */
+/** Either a domain (with everything below it, or only part of it) or a network, given by its first and last address. */
 export type OptOutTarget =
   | { readonly site: string; readonly network: null; readonly part?: SitePart }
   | {
@@ -74,14 +74,14 @@ export interface OptOutRequest {
   readonly target: OptOutTarget;
   readonly source: "form" | "operator";
   readonly words: string;
-  /** The requester's contact, or null. */
+  /** Contact of the requester, or null. */
   readonly replyTo: string | null;
   readonly requester: string | null;
-  /** Set by the operator, who knows that it is genuine. */
+  /** Set by operators who know that the request is genuine. */
   readonly confirmed: boolean;
   /** For a single URL: stored data of its page is erased, here and on crawlers. */
   readonly erases?: boolean;
-  /** The requester says that the proof file is on the site; it is requested once. */
+  /** The requester says that the proof file is on the site. It is requested once. */
   readonly hasFile?: boolean;
 }
 
@@ -96,9 +96,9 @@ export interface EndedLease {
   readonly host: string;
 }
 
-/** What one pass changed. */
+/** What a pass changed. */
 export interface AppliedOptOuts {
-  /** Newly marked hosts, and how many leases of each crawler ended. */
+  /** How many hosts were newly marked, and how many leases of each crawler ended. */
   readonly hosts: number;
   readonly leases: readonly EndedLease[];
   readonly pages: number;
@@ -119,7 +119,7 @@ export interface StoppedPart extends SitePart {
 
 const maxTargetLength = 2048;
 
-/** Returns the target, or why the text names none. `www.example.org` stays a site of its own. */
+/** Returns the target, or why the text names none. `www.example.org` is a site of its own. */
 export function readTarget(text: string, networks: "networks" | "sites-only"): OptOutTarget | string {
   const given = text.trim();
   if (given === "") return "Name a site, such as www.example.org.";
@@ -154,8 +154,8 @@ export const scopeWords: Readonly<Record<OptOutScope, string>> = {
 };
 
 /**
- * Returns an opt-out's target, or why the text names none. A URL with path or query means that URL alone, and one ending in
- * `/*` everything below; `scope` overrides this.
+ * Returns an opt-out's target, or why the text names none. A URL with path or query means that URL alone, and one
+ * that ends in `/*` everything below it, unless `scope` says otherwise.
  */
 export function readOptOut(
   text: string,
@@ -192,12 +192,12 @@ export function readOptOut(
 
 const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Deleting more pages needs an operator's confirmation with the number. */
+/** To delete more pages than this, an operator must confirm their number. */
 const mostPagesUnsaid = 100;
 
 /**
- * Why an operator must confirm the number of pages, because so much is affected; null when it is usual. A name and its `www.`
- * count as one host.
+ * Says why an operator must confirm the number of pages, because so much is affected; null if the extent is usual. A
+ * name and its `www.` count as one host.
  */
 export function wideWords(target: OptOutTarget, { hosts, pages }: Covered): string | null {
   const name = targetText(target);
@@ -216,16 +216,16 @@ function isLargeNetwork({ first, last }: NonNullable<OptOutTarget["network"]>): 
   return range !== null && BigInt(range.last) - BigInt(range.first) >= mostUsualAddresses[range.family];
 }
 
-/** A /16, and a /29 (RIPE's usual allocation). */
+/** The size of a /16, and of a /29 (RIPE's usual allocation). */
 const mostUsualAddresses = { 4: 1n << 16n, 6: 1n << 99n } as const;
 
-/** The number of pages changes while somebody reads it, so a deviation of a tenth is accepted. */
+/** The number of pages changes while somebody reads it, so a difference of a tenth is accepted. */
 export const isSaidNumber = (said: number, pages: number): boolean =>
   Math.abs(said - pages) <= Math.max(said, pages) / 10;
 
 const day = (date: Date) => date.toISOString().slice(0, 10);
 
-/** The state in words, with what happens to the pages next. */
+/** Describes the state, and what happens to the pages next. */
 export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletesAt">): string {
   if (state === "waiting") return "waiting for proof";
   if (state !== "unconfirmed") return state;
@@ -234,7 +234,7 @@ export function stateWords({ state, deletesAt }: Pick<OptOut, "state" | "deletes
     : `unconfirmed: hidden until ${day(deletesAt)}, then deleted`;
 }
 
-/** What lifting it restores, and what not. */
+/** Says what lifting the opt-out restores, and what it does not. */
 export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string {
   if (erasedAt !== null)
     return `Its page was erased on ${day(erasedAt)}: nothing of it comes back but by a new fetch.`;
@@ -243,7 +243,7 @@ export function liftedWords({ erasedAt, deletesAt, inForceAt }: OptOut): string 
   return inForceAt === null ? "" : "Its pages were hidden only, and are found again.";
 }
 
-/** "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
+/** For example "2 hosts with 1,204 pages in the index and 300 known URLs, 12 of them due". */
 export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): string {
   return (
     `${howMany(hosts, "host")} with ${howMany(pages, "page")} in the index and ` +
@@ -252,8 +252,8 @@ export function previewWords({ hosts, pages, urls, dueUrls }: OptOutPreview): st
 }
 
 /**
- * `example.org`, `https://example.org/a`, `https://example.org/a/*` (for a host, its front page with an asterisk), or
- * `192.0.2.0/24`.
+ * For example `example.org`, `https://example.org/a`, `https://example.org/a/*` or `192.0.2.0/24`. A single host is
+ * written as its front page with an asterisk.
  */
 export function targetText({ site, network, part }: OptOutTarget): string {
   if (part !== undefined)
@@ -268,39 +268,39 @@ export function targetText({ site, network, part }: OptOutTarget): string {
 }
 
 export interface SiteWishes {
-  /** Without requester and words, because it is public. */
+  /** The opt-out without requester and words, because the report is public. */
   readonly optOut: ToldOf<typeof optOutReport> | null;
   readonly complaints: readonly ToldOf<typeof complaintLine>[];
 }
 
 export const noWishes: SiteWishes = { optOut: null, complaints: [] };
 
-/** How many hours before the report count. */
+/** How many hours before the report are covered. */
 export const deedsHours = 24;
 
-/** Form reports per day; further ones are refused with an address to write to. */
+/** Maximum reports by form per day. Further ones are refused, with an address to write to. */
 export const mostReportsADay = 500;
 
-/** Per /24 or /48, so that one network cannot use up the daily limit. */
+/** Maximum per /24 or /48, so that one network cannot use up the daily limit. */
 export const mostReportsOfNetworkADay = 50;
 
 export interface ComplaintReport {
   readonly target: OptOutTarget;
-  /** As typed. */
+  /** The target as typed. */
   readonly targetText: string;
   readonly source: "form" | "operator";
-  /** The complainant and a reply address. */
+  /** Who complained, with an address to reply to. */
   readonly reporter: string;
   readonly words: string;
   readonly requester: string | null;
 }
 
-/** What we did to a target in the 24 hours before a report, in bounded lists. */
+/** What we did to a target in the 24 hours before a report, in lists of limited length. */
 export type Deeds = ToldOf<typeof deeds>;
 
 export type Complaint = Omit<ReadOf<typeof fleetComplaint>, "answer" | "deeds"> & { readonly deeds: Deeds };
 
-// A paragraph about our requests that can be forwarded to the complainant or the abuse desk of the crawler's partner.
+// Writes a paragraph about our requests, to be forwarded to the complainant or the abuse desk of the crawler's partner.
 
 export function deedsParagraph({ target, createdAt, deeds }: Complaint): string {
   const reported = `On ${instantWords(createdAt.toISOString())} we received a report about our crawler's requests to ${target}.`;
@@ -316,7 +316,7 @@ export function deedsParagraph({ target, createdAt, deeds }: Complaint): string 
     .join(" ");
 }
 
-/** For the operator only: each crawler involved and its partner. */
+/** For operators only: each crawler involved, and its partner. */
 export function partnerLines({ deeds }: Complaint): string[] {
   return deeds.crawlers.map(({ name, address, place, contact, requests }) => {
     const where = [address, place].filter((part) => part !== null).join(", ");

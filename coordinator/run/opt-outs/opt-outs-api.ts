@@ -1,4 +1,4 @@
-/** The API schemas of opt-outs and complaints. */
+/** API schemas of opt-outs and complaints. */
 import { z } from "zod";
 import { type ApiOperations, answer, dateTime, get, orNull, record } from "../../web/api-operation.ts";
 

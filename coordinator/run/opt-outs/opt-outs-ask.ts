@@ -1,4 +1,4 @@
-/** Opt-outs for operators, /fleet/opt-outs: what the fleet leaves alone, who asked for it, and the actions for each. */
+/** The /fleet/opt-outs page, for operators: what the fleet leaves alone, who asked for it, and the actions for each opt-out. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import type { Change } from "#core/audit";
@@ -68,7 +68,7 @@ const notOpen = { 404: "There is no open one with this number" };
 const tooWide = { 422: "So much goes that removePages has to say how many pages" };
 const named = { removePages: "yes-remove" };
 
-/** Throws unless the effect is usual or the stated number matches the affected pages. */
+/** Throws unless the effect is usual, or the number stated fits the pages affected. */
 function refuseUnmeant(preview: OptOutPreview, said: number | undefined): void {
   const { wide, pages } = preview;
   const isSaid = said !== undefined && isSaidNumber(said, pages);
@@ -240,7 +240,7 @@ const liftOptOut = post({
   change: (lifted: OptOut) => changed(lifted, "opt-out-lifted"),
 });
 
-/** A link to the list with or without ended ones. */
+/** A link to the list, with or without ended opt-outs. */
 export const allOrFew = (path: string, isAll: boolean, [few, all]: readonly [few: string, all: string]) =>
   note(html`<a href="${isAll ? path : `${path}?all=yes`}">${isAll ? few : all}</a>`);
 

@@ -1,6 +1,4 @@
-/**
- * Serves the published data of the fleet (published.ts) with validators, so that daily readers of unchanged data get few bytes.
- */
+/** Serves the fleet's published data (published.ts) with validators, so that daily readers get few bytes if it is unchanged. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { keyThumbprint } from "#protocol/identity";
@@ -18,12 +16,12 @@ import {
   startOfDay,
 } from "./published.ts";
 
-/** As the drafts name them, without parameters; sent as bytes, so that the server adds none. */
+/** Content types as the drafts name them, without parameters. Bodies are sent as bytes, so that the server adds none. */
 const directoryType = "application/http-message-signatures-directory+json";
 const addressListType = "application/jafar+json";
 const cardType = "application/json";
 
-/** JAFAR's clients read at most once an hour unless told otherwise. */
+/** Clients of JAFAR read at most once per hour unless told otherwise. */
 const addressesMaxAge = 3600;
 const dayMaxAge = 86_400;
 const mayKeep = (seconds: number) => `public, max-age=${seconds}`;
@@ -48,7 +46,7 @@ export function addPublishedRoutes(
     const { text, token, createdAt } = list.of(await fleet.addresses(now()), now());
     return sendValidated(request, reply, {
       ...{ body: Buffer.from(text), type: addressListType },
-      // Coordinators publish the same content except for its time.
+      // Coordinators publish the same content, except for its time, so the tag is weak.
       tag: `W/"${token}"`,
       lastModified: createdAt,
       cacheControl: mayKeep(addressesMaxAge),
@@ -61,7 +59,7 @@ export function addPublishedRoutes(
     const keys = [...published, ...(signer === null ? [] : [signer.key(at)])].map(jwkOf);
     const body = Buffer.from(JSON.stringify({ keys }));
     const { bodyFields = {}, ...signature } = signer?.fields(body, at) ?? {};
-    // A 304 carries the signature of the client's current copy (RFC 9111 section 3.2).
+    // A 304 carries the signature for the copy that the client has (RFC 9111 section 3.2).
     reply.headers(signature);
     return sendValidated(request, reply, {
       ...{ body, bodyFields, type: directoryType, tag: `"${digestOf(body)}"` },
@@ -95,7 +93,7 @@ export function addPublishedRoutes(
 const sendMissing = (reply: FastifyReply, { missing }: NotPublished) =>
   reply.code(404).header("cache-control", "no-store").type("text/plain; charset=utf-8").send(`${missing}\n`);
 
-/** Renewed when a prefix changes, and once a day otherwise, as JAFAR requires. */
+/** The list gets a new time when a prefix changes, and otherwise daily, as JAFAR requires. */
 class AddressList {
   #made: { readonly synctoken: string; readonly createdAt: Date } | null = null;
 
@@ -115,15 +113,15 @@ class AddressList {
 
 const label = "directory";
 
-/** The longest that a copy may be used, if it was sent at the last moment. */
+/** How long a copy may be used that was sent at the last moment. */
 const validSeconds = 2 * keySetMaxAgeSeconds;
 
 const keyDays = 7;
-/** A certificate that ends sooner is replaced. */
+/** A certificate that ends within this many days is replaced. */
 const leastLeftDays = 1;
 const dayMs = 86_400_000;
 
-/** Header fields; `bodyFields` are for an answer with the body alone. */
+/** Header fields. `bodyFields` are only for an answer that has the body. */
 interface DirectorySignature {
   readonly "signature-input": string;
   readonly signature: string;
@@ -145,17 +143,17 @@ export class DirectorySigner {
     readonly madeAtMs: number;
   } | null = null;
 
-  /** `authority` is our configured name; a request's Host is ignored, so nobody gets a signature for their own name. */
+  /** `authority` is the configured name. A request's Host is ignored, so nobody gets a signature for a name of their own. */
   constructor(authority: string) {
     this.#authority = authority.toLowerCase();
   }
 
-  /** The key that must be in the signed set. */
+  /** Returns the key that the signed set must contain. */
   key(now: Date): PublicKey {
     return this.#keyAt(now);
   }
 
-  /** The fields for this body, renewed before a copy could outlive them. */
+  /** Returns the fields for this body, and renews them before a copy could outlive them. */
   fields(body: Buffer, now: Date): DirectorySignature {
     const digest = createHash("sha256").update(body).digest("base64");
     const ageMs = this.#latest === null ? 0 : now.getTime() - this.#latest.madeAtMs;

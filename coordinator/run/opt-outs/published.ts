@@ -1,7 +1,7 @@
 /**
- * The coordinator's published data on who sends its requests: addresses (draft-illyes-webbotauth-jafar-00, April 2026), keys
- * (draft-ietf-webbotauth-httpsig-protocol-01, October 2026), the signature agent card (draft-meunier-webbotauth-registry-04,
- * October 2026) and security.txt (RFC 9116).
+ * The data that the coordinator publishes about who sends its requests: addresses (draft-illyes-webbotauth-jafar-00,
+ * April 2026), keys (draft-ietf-webbotauth-httpsig-protocol-01, October 2026), the signature agent card
+ * (draft-meunier-webbotauth-registry-04, October 2026) and security.txt (RFC 9116).
  */
 import { canParseUrl } from "#core/ip/url-host";
 import { keyThumbprint } from "#protocol/identity";
@@ -10,12 +10,12 @@ import type { PublicKey } from "../../place/crawlers/public-list-reads.ts";
 
 export interface PublishedSettings {
   readonly userAgent: string;
-  /** An e-mail address or a URL; null when the operator states none. */
+  /** An e-mail address or URL; null if the operator states none. */
   readonly contact: string | null;
-  /** The minimum seconds between two requests to a host. */
+  /** Minimum seconds between two requests to a host. */
   readonly politenessSeconds: number | null;
   readonly signRequests?: boolean;
-  /** The https URL for sites; null or absent when they cannot reach it. */
+  /** The https URL for sites; null or absent if they cannot reach it. */
   readonly keySetUrl?: string | null;
 }
 
@@ -28,7 +28,7 @@ export const publishedPaths = {
 
 const secondsOf = (time: Date) => Math.floor(time.getTime() / 1000);
 
-/** RFC 7517, RFC 8037. An identity, with which older crawlers sign, has no `nbf` and `exp`. */
+/** RFC 7517 and RFC 8037. An identity, with which older crawlers sign, has no `nbf` and `exp`. */
 export function jwkOf({ publicKey: x, from, until }: PublicKey): object {
   const times = from === null || until === null ? {} : { nbf: secondsOf(from), exp: secondsOf(until) };
   return { kty: "OKP", crv: "Ed25519", kid: keyThumbprint(x), x, use: "sig", ...times };
@@ -40,12 +40,12 @@ export function prefixesOf(addresses: readonly string[]): object[] {
   );
 }
 
-/** The reason, and which setting is missing. */
+/** Why the data is not published, and which setting is missing. */
 export interface NotPublished {
   readonly missing: string;
 }
 
-/** The card names its own https URL (`client_id`). It has no keys where requests are not signed. */
+/** The card names its own https URL (`client_id`). It has no keys if requests are not signed. */
 export function signatureAgentCard(settings: PublishedSettings): object | NotPublished {
   const { keySetUrl = null, userAgent, contact, politenessSeconds, signRequests } = settings;
   if (keySetUrl === null) {
@@ -64,7 +64,7 @@ export function signatureAgentCard(settings: PublishedSettings): object | NotPub
     ...(uri === null ? {} : { contacts: [uri] }),
     ...(signRequests ? { jwks_uri: keySetUrl } : {}),
     web_bot_auth: {
-      // A partner's contact may follow.
+      // The contact of a partner may follow.
       "expected-user-agent": `${userAgent}*`,
       "rfc9309-product-token": product,
       "rfc9309-compliance": true,
@@ -84,7 +84,7 @@ function rateWords(politenessSeconds: number): string {
   return `max=${perSecond}rps for each host, one request at a time`;
 }
 
-/** The contact in both formats; null when it is neither a mailbox nor an https page. */
+/** The contact as a URI for both formats; null if it is neither a mailbox nor an https page. */
 function contactUri(contact: string): string | null {
   const mailbox = contact.replace(/^mailto:/, "");
   if (/^[!#-'*+\-./0-9=?A-Z^-~]+@[A-Za-z0-9.-]+$/.test(mailbox)) return `mailto:${mailbox}`;
@@ -93,7 +93,7 @@ function contactUri(contact: string): string | null {
 
 const dayMs = 86_400_000;
 
-/** RFC 9116 section 2.5.5: less than a year ahead. Every reader gets a new date. */
+/** RFC 9116 section 2.5.5: less than a year ahead. Every answer has a new date. */
 const securityDays = 90;
 
 export function securityTxt(settings: PublishedSettings, now: Date): string | NotPublished {

@@ -1,4 +1,4 @@
-/** Applies opt-outs at once when they are recorded, and periodically. */
+/** Applies opt-outs as soon as they are recorded, and periodically. */
 
 import type { FastifyRequest } from "fastify";
 import type { Pool } from "pg";
@@ -27,7 +27,7 @@ import type { PublishedSettings } from "./published.ts";
 import { addPublishedRoutes } from "./published-routes.ts";
 import { createOptOutStore, type OptOutStore } from "./store.ts";
 
-/** A notice may be lost with its connection, and lapses are only found periodically. */
+/** Notices may get lost with their connection, and lapses are only found periodically. */
 const passMs = 20_000;
 
 const confirmMs = 60_000;
@@ -99,8 +99,8 @@ export function optOutDuties(ports: {
 }
 
 /**
- * Why nobody may crawl the public web with these settings: the User-Agent names no reachable contact. Null when it does, or
- * when the crawl is of an own or emulated network.
+ * Says why nobody may crawl the public web with these settings: the User-Agent names no contact that can be reached.
+ * Null if it does, or if the crawl is of one's own or an emulated network.
  */
 export function contactFault(config: ContactSettings): string | null {
   if (!crawlsPublicWeb(config)) return null;
@@ -109,7 +109,7 @@ export function contactFault(config: ContactSettings): string | null {
   return `the User-Agent "${config.userAgent}" would give public web sites no contact`;
 }
 
-/** A line per further fault, with its remedy. */
+/** Returns a line for each further fault, with its remedy. */
 export function contactWarnings(config: ContactSettings): string[] {
   if (!crawlsPublicWeb(config)) return [];
   const warnings: string[] = [];
@@ -146,7 +146,7 @@ interface Context {
   readonly viewerOf: (request: FastifyRequest) => Promise<PageViewer | undefined>;
 }
 
-/** What crawlers keep to unless their partner or a site asks for more (migrating-crawler/settings/config). */
+/** The pace of crawlers unless their partner or a site asks for less (migrating-crawler/settings/config). */
 const usualPolitenessSeconds = 1;
 
 export function contactPart({
@@ -199,7 +199,7 @@ export function contactPages(ports: ContactPorts, { settings, now, log, viewerOf
   };
 }
 
-/** Requests by the form with proof by DNS or file, and lapses. */
+/** Records requests by form, proofs by DNS or file, and lapses in the audit log. */
 export function notedOptOuts(optOuts: OptOutStore, note: NoteChange): OptOutStore {
   return {
     ...optOuts,

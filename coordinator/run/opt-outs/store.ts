@@ -1,4 +1,4 @@
-/** Table opt_out: who asked us to leave what alone, and the outcome. Marks on hosts: mark-writes.ts. */
+/** Table opt_out: who asked us to leave what alone, and the outcome. mark-writes.ts marks the hosts. */
 import { randomBytes } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import { isPublicSuffix, registrableDomain } from "#core/ip/registrable-domain";
@@ -28,7 +28,7 @@ import {
 
 const dayMs = 86_400_000;
 
-/** The shortest interval between DNS checks of a proof, unless the requester asks again. */
+/** Minimum minutes between checks of a site's proof, unless the requester asks again. */
 const lookAgainMinutes = 10;
 
 export type OptOutStore = ReturnType<typeof createOptOutStore>;
@@ -36,11 +36,11 @@ export type OptOutStore = ReturnType<typeof createOptOutStore>;
 export function createOptOutStore(pool: Pool) {
   return {
     /**
-     * Records it, or returns the open one of the same target, which an operator's request confirms. Running coordinators are
-     * notified.
+     * Records the request, or returns the open opt-out of the same target, which a request by an operator confirms.
+     * Notifies running coordinators.
      */
     async request(request: OptOutRequest, now: Date): Promise<OptOut> {
-      // Counted before the lock, so that no admission waits for it.
+      // Counts what the target covers before taking the lock, so that no admission waits for the count.
       const isBelieved = request.source !== "form" || request.confirmed;
       const weight = isBelieved ? null : await weightOf(pool, request.target);
       const optOutId = await inTransaction(
@@ -49,21 +49,21 @@ export function createOptOutStore(pool: Pool) {
       );
       return (await byNumber(pool, optOutId))!;
     },
-    /** Counts what a target would cover, or the opt-out of this number covers. Returns null when there is none. */
+    /** Counts what a target would cover, or what the opt-out of this number covers. Returns null if there is no such opt-out. */
     async preview(target: OptOutTarget | number, now: Date): Promise<OptOutPreview | null> {
       const known = typeof target === "number" ? await targetOf(pool, target) : target;
       return known === null ? null : await preview(pool, known, now);
     },
-    /** `open` excludes ended ones. Latest first. */
+    /** `open` leaves out ended ones. The latest come first. */
     list: async ({ open, most }: { readonly open: boolean; readonly most: number }): Promise<OptOut[]> =>
       await read(pool, `${open ? "o.ended_at is null" : "true"} order by o.opt_out_id desc limit $1`, [most]),
-    /** Returns null when there is no open request of that number. */
+    /** Returns null if there is no open request of that number. */
     async confirm(optOutId: number, by: "site" | "operator", now: Date): Promise<OptOut | null> {
       await change(pool, confirmSql, [optOutId, now, by]);
       const found = await byNumber(pool, optOutId);
       return found?.endedAt === null ? found : null;
     },
-    /** Returns null when there is no open request of that number. */
+    /** Returns null if there is no open request of that number. */
     async lift(optOutId: number, words: string, now: Date): Promise<OptOut | null> {
       const lifted = await change(
         pool,
@@ -73,7 +73,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return lifted === 0 ? null : await byNumber(pool, optOutId);
     },
-    /** Ends expired unconfirmed ones and returns how many. */
+    /** Ends unconfirmed opt-outs that have expired. Returns how many. */
     lapse: async (now: Date): Promise<number> =>
       await change(
         pool,
@@ -82,8 +82,8 @@ export function createOptOutStore(pool: Pool) {
         [now],
       ),
     /**
-     * Returns unconfirmed sites to check for proof, longest unchecked first and in turns of the requesting networks, so that a
-     * flood from one delays no other. Marks them as checked now.
+     * Returns unconfirmed sites to check for proof and marks them as checked now. The longest unchecked come first,
+     * in turns of the requesting networks, so that a flood from one network does not delay others.
      */
     async toConfirm(limit: number, now: Date): Promise<Unproven[]> {
       const { rows } = await pool.query<Unproven>(
@@ -110,7 +110,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return rows;
     },
-    /** Sites that have opted out since then, and hosts found in opted-out networks, latest first. */
+    /** Returns sites that have opted out after `since`, and hosts found in opted-out networks, latest first. */
     async sitesSince(since: Date, most: number): Promise<string[]> {
       const isRecent = "ended_at is null and in_force_at >= $1 and scope is null";
       const { rows } = await pool.query<{ site: string }>(
@@ -128,8 +128,8 @@ export function createOptOutStore(pool: Pool) {
       return rows.map(({ site }) => site);
     },
     /**
-     * Parts of sites that opted out since then, for crawlers working on them, and those erased since `erasedSince`, whose
-     * results offline crawlers may hold; latest first.
+     * Returns the parts of sites that opted out after `since`, for crawlers that work on them, and those erased after
+     * `erasedSince`, of which offline crawlers may have results; latest first.
      */
     async partsSince(since: Date, erasedSince: Date, most: number): Promise<StoppedPart[]> {
       const { rows } = await pool.query<StoppedPart>(
@@ -142,7 +142,7 @@ export function createOptOutStore(pool: Pool) {
       );
       return rows;
     },
-    /** Returns the opt-out that covers this host, one of its addresses, or the canonical URL; null when none does. */
+    /** Returns the opt-out that covers this host, one of its addresses, or the canonical URL; null if there is none. */
     async covering(
       host: string | null,
       addresses: readonly string[],
@@ -169,12 +169,12 @@ export function createOptOutStore(pool: Pool) {
   };
 }
 
-/** SQL: the open one of a number is confirmed from a time on by somebody, unless it is already. */
+/** SQL: confirms the open opt-out of a number, from a time on and by whom, unless it is confirmed. */
 const confirmSql = `update opt_out
   set confirmed_at = $2, confirmed_by = $3, lapses_at = null, in_force_at = coalesce(in_force_at, $2)
   where opt_out_id = $1 and ended_at is null and confirmed_at is null`;
 
-/** SQL: it names exactly this target. Used with `targetValues`. */
+/** SQL: whether the opt-out has exactly this target. Used with `targetValues`. */
 const isTarget = `((o.site = $1 and o.scope is not distinct from $4 and o.url is not distinct from $5)
   or (o.site is null and o.first_address = $2::inet and o.last_address = $3::inet))`;
 
@@ -207,12 +207,13 @@ export function targetOfRow({ site, part, url, first, last }: TargetRow): OptOut
 }
 
 interface WeighedRequest extends OptOutRequest {
-  /** Null when no form limits apply. */
+  /** Null if limits of the form do not apply. */
   readonly weight: Weight | null;
 }
 
 /**
- * Takes the lock that admission shares: hosts added after the commit see the opt-out, and earlier ones are seen by the marking.
+ * Takes the lock that admission shares: hosts added after the commit are checked against the opt-out, and those added
+ * before are found when it is marked.
  */
 async function record(client: PoolClient, request: WeighedRequest, now: Date): Promise<number> {
   await client.query(`select pg_advisory_xact_lock(${optOutLock})`);
@@ -222,7 +223,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   );
   const known = open[0]?.opt_out_id ?? null;
   const optOutId = known ?? (await insert(client, request, now));
-  // A finished erasure is counted separately; an unfinished one goes on.
+  // A finished erasure is counted separately; an unfinished one continues.
   if (known !== null && request.erases === true)
     await client.query(
       `update opt_out
@@ -238,8 +239,9 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
 }
 
 /**
- * A requester who has published the proof asks again and need not wait for its turn. A waiting request is weighed again by its
- * current requester; otherwise one who has used up the daily limit could block other people's sites.
+ * A requester who has published the proof and asks again need not wait for the next turn. A request that waits is
+ * judged again by who asks now. Otherwise somebody who has used up their daily limit could block other people's
+ * sites.
  */
 async function askAgain(
   client: PoolClient,
@@ -290,8 +292,8 @@ async function insert(client: PoolClient, request: WeighedRequest, now: Date): P
 }
 
 /**
- * An opt-out that an operator lifted needs proof the next time, and so does a target above or below it. The number believed per
- * origin, domain and in total is limited per day. Proven ones do not count.
+ * If an operator lifted an opt-out, the next one for the target, or for one above or below it, needs proof. Unproven
+ * requests are limited per day: by origin, by domain and in total. Proven ones do not count.
  */
 async function needsProof(
   client: PoolClient,
@@ -327,10 +329,11 @@ type BelievableRequest = OptOutRequest & { readonly weight: Weight };
 
 interface Weight {
   /**
-   * It would remove more than an unproven request may: a network, a name with much of the web below it, many hosts or pages.
+   * Whether it would remove more than an unproven request may: a network, a name with much of the web below it, many
+   * hosts or pages.
    */
   readonly isWide: boolean;
-  /** The crawl has fetched some of it. */
+  /** Whether some of it has been fetched. */
   readonly isCrawled: boolean;
 }
 
@@ -356,7 +359,7 @@ async function weightOf(pool: Pool, target: OptOutTarget): Promise<Weight> {
   return { isWide: hosts > mostHostsUnconfirmed || pages > mostPagesUnconfirmed, isCrawled };
 }
 
-/** Returns the number of changed rows; running coordinators are notified of any. */
+/** Returns how many rows changed. If any did, running coordinators are notified. */
 async function change(pool: Pool, sql: string, values: readonly unknown[]): Promise<number> {
   return await inTransaction(pool, async (client) => {
     const changed = (await client.query(sql, [...values])).rowCount ?? 0;
@@ -365,7 +368,7 @@ async function change(pool: Pool, sql: string, values: readonly unknown[]): Prom
   });
 }
 
-/** In `looked_at`: the file is also checked at its next turn. */
+/** Value of `looked_at` that makes the next check include the file. */
 const withFile = "'-infinity'::timestamptz";
 
 async function byNumber(pool: Pool, optOutId: number): Promise<OptOut | null> {
@@ -382,7 +385,7 @@ async function read(pool: Pool, condition: string, values: readonly unknown[]): 
 
 const nothing: Covered = { hosts: 0, urls: 0, pages: 0 };
 
-/** Counts hosts by their marks where they exist; ended opt-outs cover nothing. */
+/** Counts hosts by their marks, where there are any. Ended opt-outs cover nothing. */
 async function coveredOf(pool: Pool, rows: readonly OptOutRow[]): Promise<Covered[]> {
   const isMarked = ({ part, applied }: OptOutRow) => applied > 0 && (part === null || part === "host");
   const marked = rows.filter((row) => row.endedAt === null && isMarked(row)).map((row) => row.optOutId);
@@ -419,8 +422,8 @@ const countsOfHosts = (condition: string) => `
   where ${condition}`;
 
 /**
- * SQL of the covered hosts `h` and its parameters: for a site by the index of names; for a network, which only operators opt
- * out, by scanning all hosts.
+ * SQL, with its parameters, of the covered hosts `h`: for a site by the index of names; for a network, which only
+ * operators opt out, by scanning all hosts.
  */
 export function hostsOf({ site, network, part }: OptOutTarget): {
   readonly sql: string;
@@ -435,7 +438,7 @@ export function hostsOf({ site, network, part }: OptOutTarget): {
   return { sql: isOfSite("h.host", "$1::text"), values: [site] };
 }
 
-/** Null when it covers whole hosts. SQL of a column with a URL; the host's hash precedes its parameters. */
+/** SQL that matches a column of URLs, after the parameter of the host's hash. Null if whole hosts are covered. */
 export function urlsOf({ site, part }: OptOutTarget) {
   if (site === null || part === undefined || part.scope === "host") return null;
   return {
@@ -505,7 +508,7 @@ function optOutOf(row: OptOutRow, covered: Covered): OptOut {
   };
 }
 
-/** Null when it ended before. */
+/** Null if the opt-out ended before. */
 function deletionOf({ confirmedAt, deletesAt, endedAt }: OptOutRow): Date | null {
   const times = [confirmedAt, deletesAt].filter((at) => at !== null).map((at) => at.getTime());
   const first = Math.min(...times);
