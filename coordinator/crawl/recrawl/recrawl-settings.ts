@@ -69,8 +69,6 @@ export function meanIntervalDays(policies: IntervalPolicies, plan: PlannedTotal 
   return plan.capacityPerDay > 0 ? Math.max(asked, plan.pages / plan.capacityPerDay) : asked;
 }
 
-
-
 export const recrawlSettings = z.strictObject({
   intervalHours: policy(
     z

@@ -1,4 +1,4 @@
-/** The registry's jobs, /registry/jobs and below: order, progress, end and result. */
+/** The pages /registry/jobs and below: each job's order, progress, end and result. */
 import { z } from "zod";
 import { spanWords } from "#core/format";
 import type { AppliedImport } from "#rir-import/apply";
@@ -63,7 +63,7 @@ export async function jobShown(
   return { ...seen, report: reportOf(found, generation) };
 }
 
-/** Null while it runs, after a failure without one, or from an older version. */
+/** Null while the job runs, or if it failed without a result or is from an older version. */
 function reportOf({ order, state, result }: RegistryJobWithResult, inForce: number | null): JobReport | null {
   const { type } = order;
   if (type === "plan") return state === "done" ? { type } : null;
@@ -108,7 +108,7 @@ function reportNodes(report: JobReport, jobId: number): Node[] {
   return [plain(reportWords(report)), button("quiet", to!, label!)];
 }
 
-/** The result of an import, a rollback or its undoing, also for the command. */
+/** Describes the result of an import, a rollback or its undoing. The command shows it, too. */
 export function reportWords(report: Exclude<JobReport, { type: "fetch" | "plan" }>): Html {
   switch (report.type) {
     case "apply": {
@@ -150,7 +150,7 @@ export const fetchedTable = (results: Fetched): Node =>
     ],
   });
 
-/** The progress of a running job with the button that ends it; the script polls every two seconds. */
+/** Shows a running job's progress with the button that ends it. The script polls every two seconds. */
 export function jobPanel(one: SeenJob, viewer: Visit): Node {
   const { jobId, startedAt, askedBy, cancelAskedBy, progress, order, state } = one;
   const { text, share, lines } = progress;

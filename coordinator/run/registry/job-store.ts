@@ -1,4 +1,4 @@
-/** Table registry_job, and the lock that lets one job run at a time and tells a running job from one that broke off. */
+/** Table registry_job, and the lock that lets one job run at a time and distinguishes running jobs from those that broke off. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -27,7 +27,7 @@ const mostKept = 100;
 const mostWords = 4000;
 const gone = "the coordinator that ran it is gone";
 
-/** One connection of `lockPool` holds the lock while a job runs; the pool is closed with the store. */
+/** One connection of `lockPool` holds the lock while a job runs. The pool is closed with the store. */
 export function createRegistryJobStore({
   pool,
   schema,
@@ -57,7 +57,7 @@ export function createRegistryJobStore({
     const rows = await ask();
     const running = new Set(rows.filter(({ state }) => state === "running").map(({ jobId }) => jobId));
     const isCertain = running.size === 0 || (await isAdvisoryLockHeld(pool, lockName, schema));
-    // A job that ran before the lock was free, and is marked as running after it, broke off.
+    // A job that was running before the lock was free, and is still marked as running afterwards, broke off.
     return (isCertain ? rows : await ask()).map(({ seenAt, ...job }) =>
       !isCertain && job.state === "running" && running.has(job.jobId)
         ? { ...job, state: "broken-off", endedAt: seenAt, words: gone }
@@ -70,7 +70,7 @@ export function createRegistryJobStore({
   return {
     list,
     find: async (jobId: number) => (await read("job_id = $2", [1, jobId], "result"))[0] ?? null,
-    /** Returns the running job when there is one. Records on the way which jobs broke off. */
+    /** Returns the job that is running, if there is one. Also records which jobs broke off. */
     async begin(
       order: RegistryJob["order"],
       asker: Asker,
@@ -88,7 +88,7 @@ export function createRegistryJobStore({
       }
       if (jobId !== null) return { held: heldJob(client, schema, jobId) };
       client.release();
-      // The lock's holder writes its row in a moment, or has just written its end.
+      // The lock's holder is about to write its row, or has just written its end.
       for (let tried = 0; tried < 20; tried += 1) {
         const [running] = await read("state = 'running'", [1]);
         if (running) return { running };
@@ -96,7 +96,7 @@ export function createRegistryJobStore({
       }
       throw new DatabaseError("a registry job is about to begin or to end; try again");
     },
-    /** Returns false when it does not run. */
+    /** Returns false if the job is not running. */
     async askCancel(jobId: number, by: string): Promise<boolean> {
       const { rowCount } = await pool.query(
         `update registry_job set cancel_asked_by = coalesce(cancel_asked_by, $2)
@@ -115,7 +115,7 @@ async function insert(
   asker: Asker,
   now: Date,
 ): Promise<number> {
-  // The lock's holder runs the only job, so any other one that is marked as running broke off.
+  // The lock's holder runs the only job, so any other job marked as running broke off.
   await client.query(
     `update registry_job set state = 'broken-off', ended_at = seen_at, words = '${gone}' where state = 'running'`,
   );
@@ -131,11 +131,11 @@ async function insert(
   return jobId;
 }
 
-/** A job of this coordinator, which holds the lock until the job or the coordinator ends. */
+/** A job of this coordinator. The lock is held until the job or the coordinator ends. */
 function heldJob(client: PoolClient, schema: string, jobId: number) {
   return {
     jobId,
-    /** Returns who has requested its end, or null. Rejects when the lock is lost with its connection. */
+    /** Returns who has requested the job's end, or null. Rejects if the lock was lost with its connection. */
     async note(progress: RegistryJob["progress"], now: Date): Promise<string | null> {
       const { rows } = await client.query<{ cancel_asked_by: string | null }>(
         `update registry_job set progress = $2, seen_at = $3
@@ -157,13 +157,13 @@ function heldJob(client: PoolClient, schema: string, jobId: number) {
         );
         await releaseAdvisoryLock(client, lockName, schema);
       } finally {
-        // The connection is closed instead of returned to the pool, so that the lock is released in any state.
+        // Closes the connection instead of returning it to the pool, so that the lock is released in any state.
         client.release(true);
       }
     },
   };
 }
 
-/** Postgres' jsonb holds neither NUL nor unpaired surrogates. */
+/** Postgres' jsonb accepts neither NUL nor unpaired surrogates. */
 const jsonOf = (value: unknown): string =>
   JSON.stringify(value).replace(/\\u0000|\\ud[89a-f][0-9a-f]{2}/gi, "\\ufffd");

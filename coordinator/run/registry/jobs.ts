@@ -22,24 +22,24 @@ interface RegistryJobsPorts {
 }
 
 export interface RegistryCommands {
-  /** `asker` is the name in the audit log. */
+  /** `asker` is the name for the audit log. */
   start(order: RegistryOrder, asker: Asker, onStep: (step: JobStep) => void): RunningCommand;
 }
 
 export interface JobStep {
   readonly text: string;
   readonly share: number | null;
-  /** A finished step to record; null when there is no new one. */
+  /** The step to record as finished; null if there is no new one. */
   readonly done: string | null;
 }
 
 export interface RunningCommand {
   readonly ended: Promise<CommandEnd>;
-  /** Asks it to end and kills it after some seconds. */
+  /** Asks the command to end, and kills it after some seconds. */
   stop(): void;
 }
 
-/** `exitCode` is null when a signal ended it or it never started; `words` is its last output, possibly empty. */
+/** `exitCode` is null if a signal ended the command or it never started. `words` is its last output, possibly empty. */
 export type CommandEnd = Omit<JobEnd, "state"> & { readonly words: string };
 
 const usualNoteMs = 1000;
@@ -55,7 +55,7 @@ export class RegistryJobs {
     this.#ports = ports;
   }
 
-  /** `running`: not started because this one runs. */
+  /** Returns `running` with the job that runs if it prevented the start. */
   async start(
     order: RegistryOrder,
     asker: Asker,
@@ -74,7 +74,7 @@ export class RegistryJobs {
     return { jobId };
   }
 
-  /** Breaks off the job that runs here; resolves when that is recorded. */
+  /** Breaks off the job that runs here. Resolves when that is recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#followed?.breakOff();
@@ -146,7 +146,7 @@ class FollowedJob {
     }
   }
 
-  /** Work that was finished before the requested end counts as done. */
+  /** Work finished before its end was requested counts as done. */
   #judge({ exitCode, words, result }: CommandEnd): JobEnd {
     if (exitCode === 0) return { state: "done", exitCode, words: null, result };
     if (this.#cancelAskedBy !== null)

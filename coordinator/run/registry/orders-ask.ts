@@ -1,4 +1,4 @@
-/** The operators' forms that start and end registry jobs (registry/jobs). The audit log holds the asker and the change. */
+/** The operators' forms that start and end registry jobs. The audit log has who asked, and the change. */
 import { z } from "zod";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
 import type { SubnetsInUse } from "#rir-import/read/status-api";
@@ -80,7 +80,7 @@ export const fetchRegistry = post({
   run: async (asked) => await start(asked, { type: "fetch", ...asked.input }),
 });
 
-/** The form's value for the parent folder, which no folder name can equal. */
+/** The form's value for the parent folder. No folder name equals it. */
 export const holdingFolder = ".";
 
 export const planRegistry = post({
@@ -193,8 +193,8 @@ export const rollBackRegistry = post({
       );
     const inUse = await ports.inUseOfRollback();
     requireMeant(inUse, removeInUse);
-    // A program's request suffices. A page requires typed words, or the number of subnets when many in use are removed and a
-    // tree remains.
+    // From a program, the request is enough. On a page, words must be typed, or the number of subnets if many in use
+    // are removed and a tree remains.
     const isEnough = via === "api" || (!isFirst && isMuchInUse(inUse));
     const isOfPage = isFirst && (via === "page" || isEmptied);
     const meant = isOfPage ? emptyConfirmation : rollbackConfirmation(generation);
@@ -261,7 +261,7 @@ export const cancelRegistryJob = post({
 
 const toBeConfirmed = (words: string) => new Fault(422, words, "To be confirmed");
 
-/** Null: nobody counted them, so the import does. */
+/** `null` means that nobody counted them here, so the import does. */
 function requireMeant(inUse: SubnetsInUse | null, removeInUse: number | undefined): void {
   if (inUse === null || removeInUse === inUse.going) return;
   if (removeInUse === undefined && !isMuchInUse(inUse)) return;

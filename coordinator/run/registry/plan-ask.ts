@@ -1,5 +1,6 @@
 /**
- * A plan, /registry/plans/:id: what applying it would change, also for plans made by command; and applying exactly this plan.
+ * The page /registry/plans/:id: what applying a plan would change, even if a command made the plan, and applying
+ * exactly this plan.
  */
 import { z } from "zod";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
@@ -149,7 +150,7 @@ ${appliedBy.state.replace("-", " ")}.`);
 export const meantWords = ({ going }: SubnetsInUse): Html =>
   html`More than 5 % of the subnets in use go. If that is meant, type how many: <strong>${going}</strong>.`;
 
-/** What should be checked before applying; plans of earlier versions have less of it. */
+/** Says what should be checked before applying. Plans of earlier versions have less of it. */
 export function warningNodes(plan: ImportPlan, shrunk: readonly Shrinkage[]): Node[] {
   const { inUse, losses = [], outdated = [] }: Partial<ImportPlan> = plan;
   const going = inUse && html`${goingWords(inUse)} would go: delegated, or with hosts in the frontier.`;
@@ -172,7 +173,7 @@ smaller: is its file complete?`),
 const against = ({ generation }: Pick<ImportPlan, "generation">) =>
   generation === null ? "an empty tree" : `generation ${generation}`;
 
-/** What an import would change or has changed. `most` bounds each list. */
+/** Shows what an import would change or has changed. `most` limits each list. */
 export function planNodes(plan: ImportPlan, most = 200): readonly Node[] {
   const { changes, holders, delegations, state, registries, largest, generation } = plan;
   const { added, returned, removed, changed, moved, unchanged } = changes;
@@ -243,7 +244,7 @@ type RegistryChange = ImportPlan["registries"][number];
 export const registryLink = (registry: string): Html =>
   html`<a href="${pathWith("/explore", { registry })}">${registry}</a>`;
 
-/** "+1,024", "−256", "±0". */
+/** For example "+1,024", "−256" or "±0". */
 function difference(before = 0, after = 0): string {
   const more = after - before;
   return more === 0 ? "±0" : `${more > 0 ? "+" : "−"}${countText(Math.abs(more))}`;
@@ -288,7 +289,7 @@ export const crossingNode = ({ crossings, crossingSamples }: ImportPlan["state"]
 
 type PublishedSource = ImportPlan["published"]["sources"][number];
 
-/** Plans of earlier versions have none. */
+/** Plans of earlier versions do not have this. */
 function publishedSection({ published }: Partial<Pick<ImportPlan, "published">>): Node | null {
   if (published === undefined || (published.lists === 0 && published.sources.length === 0)) return null;
   const { lists, ranges, sources, geofeeds, heldBack } = published;
@@ -333,7 +334,7 @@ export const treeFacts = (state: ImportPlan["state"]): Node =>
     ["Overlapping pairs", countText(state.crossings)],
   );
 
-// The files of an import and their rejected records, by file and line.
+// The files of an import, and their rejected records by file and line.
 
 const nameOf = (file: string) => file.split("/").at(-1) ?? file;
 
@@ -351,7 +352,7 @@ export const fileColumns = <
 
 const ignoredOf = ({ ignored }: FileReport) => Object.values(ignored).reduce((sum, count) => sum + count, 0);
 
-/** What was read from each file, so that an operator can decide whether to trust it. */
+/** Shows what was read from each file, so that operators can decide whether to trust it. */
 export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
   present([
     table<FileReport>({
@@ -367,7 +368,7 @@ export const filesNodes = (files: readonly FileReport[]): readonly Node[] =>
     ...files.map(remarksNode),
   ]);
 
-/** Broken records have the form `file:line:`, which editors and terminals open. */
+/** Names broken records as `file:line:`, which editors and terminals can open. */
 function remarksNode(report: FileReport): Node | null {
   const { file, malformed, malformedSamples, warnings, encoding } = report;
   const reasons = Object.entries(report.ignored)

@@ -1,4 +1,4 @@
-/** The schemas of the registry: what is in force, the jobs that change it, and their plans and results. */
+/** API schemas of the registry: what is in force, the jobs that change it, and their plans and results. */
 
 import { z } from "zod";
 import type { ImportPlan } from "#rir-import/plan";
@@ -114,7 +114,7 @@ export const registryJobShown = registryJob
   .extend({ report: registryJobReport.nullable() })
   .meta({ id: "RegistryJobShown" });
 
-/** The command's own output, which is not described here. */
+/** The command's own output, which the API does not describe. */
 const printed = <Shape>(schema: z.ZodType = z.looseObject({})) => schema as unknown as z.ZodType<Shape>;
 
 const registryImportPlan = z

@@ -1,4 +1,4 @@
-/** The registry, /registry: the generation in force and its age, the steps of a refresh, and a rollback's effect. */
+/** The /registry page: the generation in force and its age, the steps of a refresh, and the effect of a rollback. */
 import { z } from "zod";
 import { bytesText, howMany } from "#core/format";
 import { goingWords, isMuchInUse } from "#rir-import/database/subnets-in-use";
@@ -117,7 +117,7 @@ const forward = (generation: number): Action => ({
   ...{ operation: rollForwardRegistry, values: { generation }, label: "Put in force again" },
 });
 
-/** Without a registry in force, undoing takes one step. */
+/** If no registry is in force, a rollback is undone in one step. */
 const emptiedNodes = ({ generation }: PastGeneration, isOpen: boolean): (Node | false)[] => [
   warning(html`<strong>No registry is in force any more</strong>: generation ${generation} was rolled back, and all of IPv4 and
 all of IPv6 are one subnet each. It can be put in force again, with its delegations: <code>nearcrawl rir rollforward</code>.`),
@@ -139,7 +139,7 @@ fetch</code>, <code>nearcrawl rir plan --cache</code>, <code>nearcrawl rir apply
   );
 }
 
-/** The output of `nearcrawl rir status`: the tree in force and its age. */
+/** Shows the tree in force and its age, as `nearcrawl rir status` does. */
 export function statusNodes(status: RegistryStatus, now: Date): readonly Node[] {
   const { generation, counted, sources, history, ipv4Subnets, ipv6Subnets, holders, delegations } = status;
   const about = [leadNode(status, now.toISOString()), ...warningsOf(status, now).map(warning)];
@@ -187,7 +187,7 @@ const short = new Intl.NumberFormat("en-GB", {
 
 const shortCount = (count: number) => (count < 100_000 ? countText(count) : short.format(count));
 
-/** Forms are shown while no job runs. */
+/** The forms are shown only while no job runs. */
 function refreshNodes({
   jobs,
   cache,
@@ -293,7 +293,7 @@ function historyTable(history: readonly PastLine[], isOpen: boolean): Node {
   });
 }
 
-/** A command does not know who did it. */
+/** The output of a command does not say who did it. */
 type PastLine = Omit<PastGeneration, "appliedBy" | "rolledBackBy"> &
   Partial<Pick<PastGeneration, "appliedBy" | "rolledBackBy">>;
 
@@ -323,7 +323,7 @@ function countsTable(
   });
 }
 
-/** A single answer of a registry does not give the age of its files. */
+/** Leaves out single answers of a registry (RDAP), which do not show how old its files are. */
 function newestAge(sources: RegistryValue["sources"], registry: string): number | null {
   const ages = sources
     .filter((source) => source.registry === registry && source.format !== "rdap")
@@ -373,7 +373,7 @@ const stateLooks: Readonly<Record<CachedSource["state"], string>> = {
   ...{ "not set up": "none", off: "none", "not in the list": "none" },
 };
 
-/** The sources and the age of our copies, also for `nearcrawl rir sources`. */
+/** Shows the sources and how old our copies are, also for `nearcrawl rir sources`. */
 export function cachedNodes(sources: readonly CachedSource[]): readonly Node[] {
   const onRequest = sources.flatMap(({ name, access: { how }, state }) =>
     how !== undefined && state === "not set up" ? [`${name}, on request: ${how}`] : [],

@@ -1,4 +1,4 @@
-/** Assembles /registry: the tree in force, a rollback's effect, the cache, the jobs. */
+/** Collects what /registry shows: the tree in force, the effect of a rollback, the cache, the jobs. */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
 import type { AuditLog } from "#core/audit";
@@ -15,18 +15,18 @@ import type { registryJob, registryOverview, registryPlan } from "./registry-api
 
 export interface RegistryPorts {
   readonly overview: (now: Date) => Promise<RegistryOverview>;
-  /** What rolling back the generation in force removes. */
+  /** Counts the subnets in use that rolling back the generation in force would remove. */
   readonly inUseOfRollback: () => Promise<SubnetsInUse>;
-  /** The same for a page; null when it would take too long. */
+  /** The same count for a page; null if it would take too long. */
   readonly inUseSoon: () => Promise<SubnetsInUse | null>;
   readonly store: Pick<RegistryJobStore, "list" | "find" | "askCancel">;
-  /** Null when no jobs can be started here. */
+  /** Null if jobs cannot be started here. */
   readonly runner: {
     readonly jobs: Pick<RegistryJobs, "start" | "stop">;
     readonly host: RegistryHost;
   } | null;
   readonly audit: Pick<AuditLog, "list">;
-  /** A plan in which a registry loses a larger share needs a confirmation. */
+  /** If a plan takes a larger share from a registry, it must be confirmed. */
   readonly shrinkageWarningShare: number;
 }
 
@@ -79,7 +79,7 @@ function daysSince(time: string | null, now: Date): number | null {
   return time === null ? null : Math.max(0, Math.floor((now.getTime() - Date.parse(time)) / dayMs));
 }
 
-/** Warns about old, unfinished or missing data. */
+/** Warns about data that is old, incomplete or missing. */
 export function warningsOf(
   { appliedAt, outdated, unfinished }: Omit<RegistryOverview, "history">,
   now: Date,
@@ -100,7 +100,7 @@ export function warningsOf(
   ].filter((words) => words !== "");
 }
 
-/** Previews a rollback of the newest imports; null when nothing is in force. */
+/** Previews a rollback of the latest `imports`; null if nothing is in force. */
 export function rollbackPreview(history: readonly GenerationStatus[], imports = 1) {
   const applied = history.filter(({ state }) => state === "applied");
   const [current] = applied;
@@ -148,14 +148,14 @@ async function withNames(
   }));
 }
 
-// What the coordinator's machine provides: commands in separate processes and the files of imports. The entry point creates it,
-// because it knows how the software was started.
+// What the coordinator's machine provides: commands in separate processes, and the files of imports. The entry point
+// creates it, because it knows how the software was started.
 
 export interface RegistryHost {
   readonly commands: RegistryCommands;
-  /** Throws a NearcrawlError when the settings or the cache's list cannot be read. */
+  /** Throws a NearcrawlError if the settings or the list of the cache cannot be read. */
   cache(now: Date): Promise<Omit<CacheValue, "fault">>;
-  /** The configured folder of files and the names of its subfolders; null when none is allowed. */
+  /** The configured folder of files and the names of its subfolders; null if the settings allow none. */
   filesFolder(): Promise<{ readonly path: string; readonly names: readonly string[] } | null>;
 }
 
@@ -169,14 +169,14 @@ export type KnownPlan = Omit<ToldOf<typeof registryPlan>, "plan"> & { readonly p
 /** Typed to confirm that no tree remains. */
 export const emptyConfirmation = "empty the tree";
 
-/** Typed to confirm a rollback; where many subnets are in use, their number replaces it. */
+/** Typed to confirm a rollback, unless many subnets are in use: then their number is typed. */
 export const rollbackConfirmation = (generation: number) => `roll back ${generation}`;
 
-// A job's plan: its findings, whether it is still valid, and what must be confirmed before applying.
+// A job's plan: what it found, whether it is still valid, and what must be confirmed before it is applied.
 
 const jobsLooked = 100;
 
-/** Returns null when the job made no plan that this version can show. */
+/** Returns null if the job made no plan that this version can show. */
 export async function knownPlan(
   job: RegistryJobWithResult,
   ports: RegistryPorts,
@@ -197,19 +197,19 @@ export async function knownPlan(
   };
 }
 
-/** Suspicious losses that must be confirmed; plans of earlier versions list none. */
+/** Suspicious losses that must be confirmed. Plans of earlier versions list none. */
 export const losingIn = ({ shrunk, plan }: Pick<KnownPlan, "shrunk" | "plan">): readonly string[] => [
   ...shrunk.map(({ registry }) => registry),
   ...(plan.losses ?? []).map(lossText),
 ];
 
-/** Written by `rir plan --json`; an older version's output may lack newer fields. */
+/** Reads the output of `rir plan --json`. In that of an older version newer fields are missing. */
 function planOf({ order, state, result }: RegistryJobWithResult): ImportPlan | null {
   if (order.type !== "plan" || state !== "done" || typeof result !== "object" || result === null) return null;
   return "fingerprint" in result && "registries" in result ? (result as ImportPlan) : null;
 }
 
-/** A quick check; the import itself verifies every byte. */
+/** Checks quickly by digests. The import itself verifies every byte. */
 async function outdatedWords(
   plan: ImportPlan,
   files: FilesPlace,
@@ -225,7 +225,7 @@ async function outdatedWords(
   }
   if (files.from !== "cache") return null;
   const cached = (await cacheValue(ports, now))?.sources ?? [];
-  // Geofeeds are in a separate folder, and the import skips outdated ones, so both are left to it.
+  // Geofeeds are kept in a separate folder, and the import itself skips outdated published lists, so neither is compared here.
   const isSeen = ({ kind }: { readonly kind: string }) => !isPublishedFormat(kind);
   const digests = cached.filter(isSeen).flatMap(({ sha256 }) => sha256 ?? []);
   const planned = plan.files.filter(({ format }) => format !== "geofeeds" && !isPublishedFormat(format));
@@ -235,7 +235,7 @@ async function outdatedWords(
 
 const sorted = (texts: readonly string[]) => [...new Set(texts)].sort().join();
 
-// The publishers of imported data with links to their terms, as hints for operators; only the terms themselves are binding.
+// The publishers of imported data, with links to their terms. These are hints for operators; only the terms are binding.
 
 const registryPublishers: RegistryValue["publishers"] = [
   {

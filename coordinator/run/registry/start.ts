@@ -1,4 +1,4 @@
-/** The registry's pages with the database, this coordinator's jobs and the audit log. */
+/** Connects the registry's pages with the database, this coordinator's jobs and the audit log. */
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import { createPool, type Database } from "#db/server-database";
@@ -13,7 +13,7 @@ import { planOperations } from "./plan-ask.ts";
 import { registryOperations } from "./registry-ask.ts";
 import type { RegistryHost, RegistryPorts } from "./registry-view.ts";
 
-/** A page waits this long for the count of a rollback; the rollback itself always shows it. */
+/** How long a page waits for the count of a rollback. The rollback itself always shows it. */
 const inUseMs = 1500;
 
 export function registryPart(options: {
@@ -25,7 +25,7 @@ export function registryPart(options: {
 }): WebPart {
   const { database, pool, log, registryHost: host, config } = options;
   const { schema } = database;
-  // One connection for the running job and one for checking whether it runs; opened on demand.
+  // A connection for the running job, and one for checking whether it runs. Both are opened on demand.
   const store = createRegistryJobStore({ pool, schema, lockPool: createPool(database.url, 2) });
   const now = () => new Date();
   const jobs = host && new RegistryJobs({ store, commands: host.commands, log, now });
@@ -40,7 +40,7 @@ export function registryPart(options: {
   };
   return (to) => {
     addOperations({ ...registryOperations, ...jobOperations, ...planOperations }, ports)(to);
-    // Runs before connections are closed, so that an aborted job is recorded.
+    // Runs before connections are closed, so that the end of the job can be recorded.
     to.app.addHook("preClose", async () => await jobs?.stop());
   };
 }

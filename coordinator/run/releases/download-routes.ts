@@ -1,8 +1,8 @@
 /**
- * What supervisors fetch: bundles by their digest, manifests, the release keys' rotations, the list of revoked releases,
- * and the partners' program. All of it is public, and none of it has to be trusted on the way, because a supervisor
- * verifies what it gets. Bundles are large and partners' lines slow, so downloads have their own limits: in all, for one
- * address, on silence and on time.
+ * What supervisors fetch: bundles by digest, manifests, rotations of the release keys, the list of revoked releases,
+ * and the program for partners. All of it is public, and none has to be trusted on its way, because supervisors
+ * verify it. Since bundles are large and partners' connections slow, downloads have limits of their own: in total,
+ * per address, for silence and for time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
@@ -26,7 +26,7 @@ export interface ReleaseFilePorts {
   readonly releases: Pick<ReleaseStore, "list" | "revocations" | "timestamp">;
   readonly keys: Pick<ReleaseKeyStore, "rotations">;
   readonly program: () => Promise<ServedFile | null>;
-  /** The supervisor's file was requested through an invitation's command, or by a client that claims so. */
+  /** Called when the supervisor's file is requested by an invitation's command, or by a client that claims to be one. */
   readonly onProgram?: (invitationId: number, now: Date) => Promise<void>;
   readonly now: () => Date;
   readonly version: string;
@@ -40,14 +40,14 @@ const defaultLimits = {
   downloadsPerAddress: 8,
   /** A client that reads nothing for this long is disconnected. */
   silenceMs: 60_000,
-  /** 5 MB at 8 KB/s. */
+  /** Enough for 5 MB at 8 KB/s. */
   downloadMs: 640_000,
 };
-/** Bundles kept in memory: a fleet fetches one or two at a time. */
+/** Maximum bundles kept in memory. A fleet fetches one or two at a time. */
 const keptBundles = 2;
 const digestForm = /^[0-9a-f]{64}$/;
 
-/** Tells the request guard that `downloads` has its own limits. */
+/** Tells the request guard that `downloads` has limits of its own. */
 const unbounded = { config: { boundedElsewhere: true } } as const;
 
 type Params = { readonly Params: { readonly digest: string } };
@@ -116,7 +116,7 @@ function sendJson(request: FastifyRequest, reply: FastifyReply, text: string): F
   return reply.type("application/json; charset=utf-8").send(bytes);
 }
 
-/** Reads and sends files within the limits; a client beyond them is told when to retry. */
+/** Reads and sends files within the limits. Clients beyond them are told when to retry. */
 function downloads(limits: DownloadLimits, version: string) {
   const open = new ConnectionLimits(
     {
@@ -151,7 +151,7 @@ function downloads(limits: DownloadLimits, version: string) {
   };
 }
 
-/** Parses one range with a start (RFC 9110 section 14.1.2); other requests get the whole file. */
+/** Parses a single range that has a start (RFC 9110 section 14.1.2). For any other range the whole file is sent. */
 function partOf({ headers }: FastifyRequest, length: number) {
   const [, from, to = ""] = /^bytes=(\d{1,9})-(\d{0,9})$/.exec(headers.range ?? "") ?? [];
   if (from === undefined || Number(from) >= length || headers["if-range"] !== undefined) return null;

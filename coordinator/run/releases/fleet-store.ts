@@ -1,4 +1,4 @@
-/** Table release_offer and what crawlers run: who was offered which release, and the outcome. */
+/** Table release_offer, and which releases crawlers run: who was offered which release, and the outcome. */
 
 import type { Pool } from "pg";
 import { gatherArrivals } from "#core/coalesce";
@@ -26,11 +26,11 @@ export type ReleaseFleetStore = ReturnType<typeof createReleaseFleetStore>;
 export function createReleaseFleetStore(pool: Pool) {
   const arrivals = gatherArrivals((given: readonly ArrivedRelease[]) => noteReleases(pool, given));
   return {
-    /** Records the hello's release; null when no supervisor runs it. */
+    /** Records the release stated in the hello; null if no supervisor runs the crawler. */
     arrived: async (crawlerId: CrawlerId, runs: ArrivedRelease["runs"]): Promise<void> =>
       await arrivals.ask({ crawlerId, runs }),
 
-    /** Crawlers that are not blocked, by name. */
+    /** Returns crawlers that are not blocked, ordered by name. */
     async crawlers(): Promise<readonly SupervisedEntry[]> {
       const { rows } = await pool.query<SupervisedRow>(
         `select c.crawler_id as "crawlerId", c.name, c.state <> 'offline' as online, c.release_digest as digest,
@@ -91,8 +91,8 @@ export function createReleaseFleetStore(pool: Pool) {
     },
 
     /**
-     * All crawlers with a supervisor in the form of `decideStage`, with their fetches and those that failed by their own
-     * fault or ours. The caller determines the stage's members.
+     * Returns all crawlers with a supervisor, as `decideStage` takes them, with how many fetches they made and how
+     * many of these failed by their own fault or ours. The caller determines who is in the stage.
      */
     async watched(version: string, since: Date): Promise<readonly WatchedRelease[]> {
       const fetched = await pool.query<FetchRow>(

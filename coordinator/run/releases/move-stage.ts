@@ -1,6 +1,6 @@
 /**
- * The stage of a release, moved by hand or automatically. `stageOf` parses an operator's request; `advanceReleases` moves the
- * automatic ones and withdraws an offer that does harm.
+ * Moves the stage of a release, by hand or automatically. `stageOf` parses an operator's request. `advanceReleases`
+ * moves the automatic ones, and withdraws an offer that does harm.
  */
 import type { Change } from "#core/audit";
 import { UsageError } from "#core/errors";
@@ -67,7 +67,7 @@ export async function stageRelease(
   };
 }
 
-/** Stops offering it; crawlers that run it keep it. */
+/** Stops offering the release. Crawlers that run it keep it. */
 export async function holdRelease(
   version: string,
   words: string,
@@ -86,8 +86,8 @@ interface StageMove {
 }
 
 /**
- * Checks automatic releases once; only the newest one moves. Several coordinators may check at the same time, and one of them
- * moves it.
+ * Checks automatic releases once. Only the newest one moves. If several coordinators check at the same time, one of
+ * them moves it.
  */
 export async function advanceReleases(ports: StagePorts, now: Date): Promise<readonly StageMove[]> {
   const moves: StageMove[] = [];
@@ -131,7 +131,7 @@ async function nextMove(entry: ReleaseEntry, ports: StagePorts, now: Date): Prom
   return moved ? { version, type: isHeld ? "stop" : decided.type, stage: next.stage, words } : null;
 }
 
-/** Returns the next connected crawler by rank that runs something else. */
+/** Returns the next connected crawler, by rank, that runs another release. */
 async function anotherFirst(
   entry: ReleaseEntry,
   { releaseFleet }: StagePorts,
@@ -144,7 +144,7 @@ async function anotherFirst(
   return fitting[0] ?? null;
 }
 
-/** Crawlers take the newer one instead, so this one yields no more evidence and keeps its stage. */
+/** Crawlers take the newer release instead, so this one keeps its stage, for which there will be no further evidence. */
 async function overtaken(
   entry: ReleaseEntry,
   newest: ReleaseEntry,
@@ -166,7 +166,7 @@ interface NextStage {
 const onlyOne: NextStage = { stage: "one", percent: null, ends: false };
 const nowhere: NextStage = { stage: "none", percent: null, ends: true };
 
-/** After the soak time with all crawlers, it becomes the fleet's regular release. */
+/** After it was good in all crawlers for the soak time, it is the fleet's regular release. */
 function after(stage: ReleaseStage): NextStage {
   if (stage === "one") return { stage: "percent", percent: automaticPercent, ends: false };
   return { stage: "all", percent: null, ends: stage === "all" };
@@ -225,8 +225,8 @@ function whyNot({ revoked, trusted, expiresAt }: ReleaseEntry, now: Date): strin
     : "the key that signed it was retired: sign and publish it again";
 }
 
-// Offers crawlers the releases that they may take: only crawlers with a supervisor and at least version 3, each once per
-// session and release. Their supervisors fetch, verify, decide and report.
+// Offers crawlers the releases that they may take: only to crawlers of version 3 or later with a supervisor, and once
+// per session and release. Their supervisors fetch, verify, decide and report.
 
 export interface OfferPorts {
   readonly releases: Pick<ReleaseStore, "list">;
@@ -238,7 +238,7 @@ export interface OfferPorts {
 
 export class ReleaseOffers {
   readonly #ports: OfferPorts;
-  /** Crawlers of this process with a supervisor, and the number of the release that they last heard of. */
+  /** The crawlers of this process with a supervisor, and the number of the release that each was last told of. */
   readonly #sessions = new Map<CrawlerId, { heardOf: number | null }>();
 
   constructor(ports: OfferPorts) {
@@ -253,7 +253,7 @@ export class ReleaseOffers {
     await this.#ports.releaseFleet.arrived(crawlerId, runs);
   }
 
-  /** Returns false for a release that was never published here. */
+  /** Returns false if the release was never published here. */
   async reported(crawlerId: CrawlerId, { version, state, reason }: ReleaseReport): Promise<boolean> {
     return await this.#ports.releaseFleet.reported(crawlerId, { version, state, reason }, this.#ports.now());
   }

@@ -34,7 +34,7 @@ export type ReleaseStore = ReturnType<typeof createReleaseStore>;
 
 export function createReleaseStore(pool: Pool) {
   return {
-    /** Returns null on success, otherwise why not. The caller has verified the envelope and bundle. */
+    /** Returns null if it was published, otherwise why not. The caller has verified the envelope and the bundle. */
     publish: async (release: PublishedRelease): Promise<string | null> =>
       await changing(pool, "release", (client) => publish(client, release)),
 
@@ -60,7 +60,7 @@ export function createReleaseStore(pool: Pool) {
       });
     },
 
-    /** Returns false when there is no such release or its stage is no longer `from`. Running coordinators are notified. */
+    /** Returns false if there is no such release or its stage is not `from` any more. Notifies running coordinators. */
     setStage: async (version: string, to: StageChange, now: Date): Promise<boolean> =>
       await inTransaction(pool, async (client) => {
         const { rowCount } = await client.query(
@@ -83,15 +83,15 @@ export function createReleaseStore(pool: Pool) {
         return true;
       }),
 
-    /** The list in force; null when no release was ever revoked. */
+    /** The list in force; null if no release was ever revoked. */
     revocations: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_revocation order by sequence desc limit 1"),
 
-    /** Returns null on success, otherwise why not. Revoked releases are offered to nobody from now on. */
+    /** Returns null if the list was accepted, otherwise why not. From now on revoked releases are offered to nobody. */
     revoke: async (signed: Envelope, now: Date): Promise<string | null> =>
       await changing(pool, "release_revocation", (client) => revoke(client, signed, now)),
 
-    /** The latest signed statement of the newest release, or null. */
+    /** The latest signed statement of which release is the newest, or null. */
     timestamp: async (): Promise<Envelope | null> =>
       await signedOf(pool, "select signed from release_timestamp"),
 
@@ -100,7 +100,7 @@ export function createReleaseStore(pool: Pool) {
       return rows[0]?.expires_at ?? null;
     },
 
-    /** Replaces it by a newer one. Returns null on success, otherwise why not. */
+    /** Replaces the statement with a newer one. Returns null if it was accepted, otherwise why not. */
     stateNewest: async (signed: Envelope, now: Date): Promise<string | null> =>
       await inTransaction(pool, async (client) => {
         await client.query("lock table release_timestamp in exclusive mode");
@@ -119,7 +119,7 @@ export function createReleaseStore(pool: Pool) {
         return null;
       }),
 
-    /** Calls back whenever a stage, a key or the list of revoked releases changed (NOTIFY `nearcrawl_releases`). */
+    /** Calls back whenever a stage, a key or the list of revoked releases has changed (NOTIFY `nearcrawl_releases`). */
     onChange: async (changed: () => void): Promise<{ stop(): Promise<void> }> => {
       const listener = new ChannelListener(pool, "nearcrawl_releases", changed);
       await listener.listen();
@@ -135,7 +135,7 @@ interface PublishedRelease {
   readonly now: Date;
 }
 
-/** Makes concurrent changes of a table wait for each other, and notifies running coordinators unless it was refused. */
+/** Lets concurrent changes of a table wait for each other. Notifies running coordinators unless the change was refused. */
 async function changing(
   pool: Pool,
   table: string,
@@ -149,7 +149,7 @@ async function changing(
   });
 }
 
-/** Within a transaction, the notification is sent at the commit. */
+/** Within a transaction, the notification is sent when it commits. */
 async function tellOfReleases(client: Pick<Pool, "query">): Promise<void> {
   await tell(client, "nearcrawl_releases", [""]);
 }
@@ -223,7 +223,7 @@ async function revoke(client: PoolClient, signed: Envelope, now: Date): Promise<
   return null;
 }
 
-// The release files that the coordinator serves. A revoked or withdrawn release is not served, even by its digest.
+// The release files that the coordinator serves. Revoked or withdrawn releases are not served, even by digest.
 
 const released = `
   r.digest = $1
@@ -236,7 +236,7 @@ export type ReleaseFileStore = ReturnType<typeof createReleaseFileStore>;
 
 export function createReleaseFileStore(pool: Pool) {
   return {
-    /** Returns null when there is no such release or it was revoked or withdrawn. */
+    /** Returns null if there is no such release, or if it was revoked or withdrawn. */
     async bundle(digest: string): Promise<Buffer | null> {
       const { rows } = await pool.query<{ bundle: Buffer }>(
         `select b.bundle
@@ -256,14 +256,14 @@ export function createReleaseFileStore(pool: Pool) {
   };
 }
 
-// The file that partners start with, dist/nearcrawl-crawler.mjs, as built. It is read again when it changes on disk.
+// The file with which partners start, dist/nearcrawl-crawler.mjs, as built. It is read again when it changes on disk.
 
 export interface ServedFile {
   readonly bytes: Buffer;
   readonly digest: string;
 }
 
-/** Relative to the built program and to the sources. */
+/** Paths relative to the built program, and to the sources. */
 const builtPlaces = ["../../../nearcrawl-crawler.mjs", "../../../dist/nearcrawl-crawler.mjs"].map((place) =>
   fileURLToPath(new URL(place, import.meta.url)),
 );
@@ -295,12 +295,12 @@ export interface StageChange {
   readonly stage: ReleaseStage;
   readonly percent: number | null;
   readonly words: string;
-  /** Null: only by hand from now on. */
+  /** `null` means that the stage moves only by hand from now on. */
   readonly soakMinutes: number | null;
   readonly firstCrawlerId?: CrawlerId;
-  /** Applies only while the release is at this stage. */
+  /** The change applies only while the release is at this stage. */
   readonly from?: { readonly stage: ReleaseStage; readonly stageSince: Date | null };
-  /** Crawlers that returned from it are offered it again. */
+  /** Whether crawlers that returned from the release are offered it again. */
   readonly again?: boolean;
 }
 
@@ -311,9 +311,9 @@ export interface SupervisedEntry extends SupervisedCrawler {
   readonly policy: string;
 }
 
-// Tables release_key and release_key_rotation: whose signatures count on releases and statements about them.
+// Tables release_key and release_key_rotation: whose signatures count on releases and on statements about them.
 
-/** The release keys: the initial ones, and the rotations and roots that follow. */
+/** The release keys: the initial keys, and the rotations and roots that follow. */
 export type ReleaseKeyStore = ReturnType<typeof createReleaseKeyStore>;
 
 export function createReleaseKeyStore(pool: Pool) {
@@ -322,14 +322,14 @@ export function createReleaseKeyStore(pool: Pool) {
 
     trusted: async (): Promise<readonly string[]> => (await releaseRoles(pool)).roles.releases.keys,
 
-    /** What an invitation pins: the keys that may change the roles. */
+    /** The keys that may change who signs. Invitations pin them. */
     pinned: async (): Promise<Role> => (await releaseRoles(pool)).roles.root,
 
     rotations: async (): Promise<readonly Envelope[]> => await rotationsOf(pool),
 
     /**
-     * Adds an initial key. Supervisors that joined before do not know it. Returns false and changes nothing when a root states
-     * who signs.
+     * Adds an initial key, which supervisors that joined earlier do not know. If a root already states who signs,
+     * returns false and changes nothing.
      */
     async trustFirst(publicKey: string, now: Date): Promise<boolean> {
       if ((await releaseRoles(pool)).hasRoot) return false;
@@ -341,7 +341,7 @@ export function createReleaseKeyStore(pool: Pool) {
       return true;
     },
 
-    /** As `trustFirst`, but only while no key counts; otherwise returns false. */
+    /** Like `trustFirst`, but only if there is no key yet; otherwise returns false. */
     trustIfNone: async (publicKey: string, now: Date): Promise<boolean> =>
       await inTransaction(pool, async (client) => {
         await client.query("lock table release_key in exclusive mode");
@@ -353,13 +353,13 @@ export function createReleaseKeyStore(pool: Pool) {
         return rowCount === 1;
       }),
 
-    /** Adds a rotation or root. Returns null on success, otherwise why it is invalid. */
+    /** Adds a rotation or a root. Returns null if it was accepted, otherwise why it is invalid. */
     rotate: async (signed: Envelope, now: Date): Promise<string | null> =>
       await changing(pool, "release_key_rotation", (client) => rotate(client, signed, now)),
   };
 }
 
-/** The initial keys, followed by rotations, roots and `more`. */
+/** Applies the initial keys, then rotations, then roots, then `more`. */
 async function releaseRoles(
   pool: Pick<Pool, "query">,
   more: readonly Envelope[] = [],

@@ -1,6 +1,6 @@
 /**
- * Which crawlers get which release: one crawler, then a share of the fleet, then all. The share follows from the release and
- * the crawlers' names, so every coordinator picks the same crawlers, and each release starts with others.
+ * Decides which crawlers get which release: one crawler, then a share of the fleet, then all. The share follows from
+ * the names of release and crawlers, so all coordinators pick the same crawlers, and each release starts with others.
  */
 
 import type { CrawlerId } from "#core/ids";
@@ -9,10 +9,10 @@ import type { CrawlerIdentity } from "../../place/crawlers/crawler.ts";
 
 export type ReleaseStage = "none" | "one" | "percent" | "all";
 
-/** The outcome of a release at a crawler, as its supervisor reports it (protocol/messages, crawler:release-report). */
+/** The outcome of a release at a crawler, as reported by its supervisor (protocol/messages, crawler:release-report). */
 export type ReleaseState = "refused" | "pinned" | "delayed" | "running" | "returned";
 
-/** How many crawlers are in each state of a release, by their supervisors' last reports. */
+/** How many crawlers are in each state of a release, by the last reports of their supervisors. */
 export type ReleaseCounts = Readonly<Record<ReleaseState | "offered", number>>;
 export const noCounts: ReleaseCounts = {
   offered: 0,
@@ -35,17 +35,17 @@ export interface StagedRelease {
   readonly percent: number | null;
   readonly firstCrawlerId: CrawlerId | null;
   readonly stageSince: Date | null;
-  /** Moves on automatically after this many good minutes; null: by hand. */
+  /** The release advances automatically after this many good minutes. `null` means only by hand. */
   readonly soakMinutes: number | null;
 }
 
 export interface SupervisedCrawler extends CrawlerIdentity {
   readonly digest: string;
-  /** By version, for the releases that were offered to it. */
+  /** The reports on the releases that it was offered, by version. */
   readonly reports: ReadonlyMap<string, ReleaseState | null>;
 }
 
-/** With three members, two outvote one outlier or false report. */
+/** Minimum members of a share, so that two can outvote one outlier or false report. */
 const leastInShare = 3;
 
 export function stageMembers(
@@ -76,7 +76,7 @@ interface ReleaseToMembers {
   readonly members: ReadonlySet<CrawlerId>;
 }
 
-/** Computed once for all crawlers, because ranking the fleet for each crawler would be quadratic. */
+/** Computes members once for all crawlers, because ranking the fleet for each crawler would take quadratic time. */
 export function withMembers(
   releases: readonly StagedRelease[],
   crawlers: readonly Pick<SupervisedCrawler, "crawlerId" | "name">[],
@@ -85,9 +85,9 @@ export function withMembers(
 }
 
 /**
- * Returns the newest release to offer to this crawler, or null when it keeps its own. Older releases are not offered, since its
- * supervisor would refuse them. Neither is one that it rolled back from: its supervisor retries that a few hours later
- * while it is served.
+ * Returns the newest release to offer to this crawler; null if it keeps its own. Older releases are not offered,
+ * because its supervisor would refuse them. Nor is a release that it rolled back from, which its supervisor tries
+ * again some hours later while it is served.
  */
 export function releaseFor(
   crawler: SupervisedCrawler,
@@ -113,7 +113,7 @@ export function releaseFor(
     );
 }
 
-/** True when it is neither revoked nor expired and a valid key signed it. */
+/** Whether the release is neither revoked nor expired, and a valid key signed it. */
 export function mayRun(
   release: Pick<StagedRelease, "revoked" | "trusted" | "expiresAt">,
   now: Date,
@@ -137,16 +137,16 @@ function rankOf(text: string): number {
 
 export const defaultSoakMinutes = 60;
 
-/** The second stage's share of the fleet, in percent. */
+/** Share of the fleet in the second stage, in percent. */
 export const automaticPercent = 5;
 
-/** A restart or a network failure takes a crawler away for less time. */
+/** After this time offline a crawler counts as gone. A restart or a network failure usually takes less. */
 const goneAfterMs = 600_000;
 
-/** The tolerated excess of the stage's share of crawlers that returned or are gone. */
+/** How much larger the share of crawlers that returned or are gone may be in the stage than elsewhere. */
 const worseMargin = 0.1;
 
-/** The tolerated excess of fetches that fail by the crawler's fault, checked from a minimum of fetches on. */
+/** How much larger the share of fetches that fail by the crawler's fault may be. Checked from `leastFetches` on. */
 const failureMargin = 0.02;
 
 const leastFetches = 50;
@@ -159,7 +159,7 @@ export interface WatchedCrawler {
   readonly reportedAt: Date | null;
   readonly reason: string;
   readonly offlineSince: Date | null;
-  /** Fetches since the stage began, and those that failed by the fault of the crawler or our software. */
+  /** Number of fetches since the stage began, and of those that failed by the fault of the crawler or our software. */
   readonly fetches: number;
   readonly failures: number;
 }
@@ -189,7 +189,7 @@ export function decideStage(watch: Watch): StageDecision {
   return decided.type === "elsewhere" && !mayTryAnother(watch) ? { ...decided, type: "stay" } : decided;
 }
 
-/** True when the stage is one crawler, no other was tried, and another is available. */
+/** Whether the stage is one crawler, no other crawler was tried, and another one is available. */
 function mayTryAnother({ crawlers }: Watch): boolean {
   const tried = crawlers.filter(({ offeredAt, inStage }) => inStage || offeredAt !== null);
   return tried.length === 1 && crawlers.length > 1;
@@ -202,7 +202,7 @@ function takesIt({ offeredAt, state }: WatchedCrawler): boolean {
 /** How many outliers or false reports are tolerated. */
 const spare = (count: number) => (count < 3 ? 0 : Math.max(1, Math.floor(count * worseMargin)));
 
-/** Counts all crawlers that were offered it, in this stage or before: two reports are no single outlier. */
+/** Counts all crawlers that were offered the release, in this stage or before, since two reports are no single outlier. */
 function returnedWords(
   crawlers: readonly WatchedCrawler[],
   members: readonly WatchedCrawler[],
@@ -212,7 +212,7 @@ function returnedWords(
   );
   const returned = tried.filter(({ state }) => state === "returned");
   if (!returned.some(({ inStage }) => inStage) || returned.length <= spare(tried.length)) return null;
-  // In a stage of many within a larger fleet, one report is not enough, however few have taken it.
+  // In a stage of many crawlers that is not the whole fleet, one report is not enough, however few have taken the release.
   if (returned.length === 1 && members.length > 1 && crawlers.length > members.length) return null;
   const [first] = returned;
   const more = returned.length === 1 ? "" : `, and ${returned.length - 1} more of ${tried.length}`;
@@ -238,7 +238,7 @@ function goneWords(
   );
 }
 
-/** Ignores the worst crawlers on both sides, as many as are tolerated, so that no single count dominates. */
+/** On both sides, ignores as many of the worst crawlers as are tolerated, so that no single count dominates. */
 function failureWords(taking: readonly WatchedCrawler[], others: readonly WatchedCrawler[]): string | null {
   const running = withoutWorst(taking.filter(({ state }) => state === "running"));
   const compared = withoutWorst(others);
@@ -264,7 +264,7 @@ function soaked(taking: readonly WatchedCrawler[], { stageSince, soakMinutes, no
     return { type: overdue.length > 0 && taking.length === 1 ? "elsewhere" : "stay", words };
   }
   if (running.length === 0) return { type: "stay", words: "no crawler runs it yet" };
-  // Crawlers from the previous stage must run it through this one, and new ones must get it first.
+  // Crawlers of the previous stage must have run the release during this stage, and new ones must have it by now.
   const starts = running.map(({ reportedAt }) => (reportedAt ?? now).getTime()).sort((a, b) => a - b);
   const latestStart = Math.max(stageSince.getTime(), starts.at(-1 - spare(running.length)) ?? 0);
   const soakedMinutes = minutesSince(new Date(latestStart), now);

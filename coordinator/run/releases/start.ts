@@ -1,4 +1,7 @@
-/** Releases in a running coordinator: offered when crawlers arrive and stages change, moved on periodically, counted. */
+/**
+ * Releases in a running coordinator. They are offered when crawlers arrive and stages change, advanced periodically,
+ * and counted.
+ */
 import type { Pool } from "pg";
 import type { Gauge } from "prom-client";
 import type { CrawlerId } from "#core/ids";
@@ -20,10 +23,10 @@ import {
 } from "./release-store.ts";
 
 const duties = { offer: "offer-releases", advance: "advance-releases" } as const;
-/** Also how soon a failed offer is retried. */
+/** How often stages are checked, and how soon a failed offer is retried. */
 const offerMs = 15_000;
 const advanceMs = 30_000;
-/** The delay after a hello, so that the welcome goes first. */
+/** Delay after a hello, so that the welcome is sent first. */
 const welcomeMs = 250;
 
 interface ReleaseMetrics {
@@ -107,7 +110,7 @@ async function observe(
   }
 }
 
-/** Where crawlers and their partners get what they run. */
+/** Serves what crawlers run, to them and to their partners. */
 export const releaseFilePart =
   ({ pool, version, now, config }: ReleaseFileOptions): WebPart =>
   ({ app }) =>
@@ -118,7 +121,7 @@ export const releaseFilePart =
       program: partnerProgram(),
       onProgram: async (invitationId, at) => await createInvitationStore(pool).noteDownload(invitationId, at),
       ...{ now, version },
-      // All downloads come from the proxy's one address.
+      // Behind the proxy, all downloads come from one address.
       ...(config.behindProxy ? { limits: { downloadsPerAddress: Number.POSITIVE_INFINITY } } : {}),
     });
 

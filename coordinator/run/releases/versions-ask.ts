@@ -1,4 +1,7 @@
-/** Releases, /fleet/versions: who is offered which and who runs what; forms to offer and hold. Signing needs the command. */
+/**
+ * The /fleet/versions page: who is offered which release, who runs what, and forms to offer and hold. Signing needs
+ * the command.
+ */
 import { z } from "zod";
 import {
   actions,

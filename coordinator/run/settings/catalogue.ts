@@ -1,6 +1,4 @@
-/**
- * Every policy with its texts, bounds and default; and the settings that cannot change at run time, with where they are set.
- */
+/** Every policy with its texts, bounds and default; and the settings that cannot change at run time, with where they are set. */
 import { z } from "zod";
 import { UsageError } from "#core/errors";
 import type { Command } from "../../ask/operation.ts";
@@ -14,7 +12,7 @@ export type PolicyKind =
       readonly type: "number";
       readonly whole: boolean;
       readonly least: number;
-      /** True when the value must exceed `least`. */
+      /** Whether the value must be above `least` rather than at least that. */
       readonly above: boolean;
       readonly most: number;
     }
@@ -24,7 +22,7 @@ export type PolicyKind =
 export interface PolicyDefinition extends Omit<PolicyWords, "replayed" | "basic"> {
   readonly name: PolicyName;
   readonly group: PolicySectionName;
-  /** One of the dozen that are usually changed. */
+  /** Whether it is one of the dozen policies that are usually changed. */
   readonly basic: boolean;
   readonly kind: PolicyKind;
   readonly default: PolicyValue;
@@ -61,10 +59,10 @@ const settingOf = new Map(
   sections.flatMap(({ settings }) => settings.map((setting) => [setting.name as PolicyName, setting])),
 );
 
-/** The value's schema without its default, so that a missing value is invalid. */
+/** The schema of the value without a default, so that a missing value is invalid. */
 const schemaOf = (name: PolicyName): z.ZodType => settingOf.get(name)!.schema;
 
-/** Whether a preview replays the latest rounds for it. */
+/** Whether a preview replays the latest rounds to show the effect of this policy. */
 export const isReplayed = (name: PolicyName): boolean => settingOf.get(name)!.replayed === true;
 
 function kindOf(schema: z.ZodType): PolicyKind {
@@ -115,8 +113,8 @@ export function isPolicyName(name: string): name is PolicyName {
 }
 
 /**
- * Settings that are read once at the start from the coordinator's file (`nearcrawl coordinator --config FILE`). A section's
- * name stands for all its settings.
+ * Settings that are read once, at the start, from the coordinator's file (`nearcrawl coordinator --config FILE`). The
+ * name of a section stands for all of its settings.
  */
 export const setAtStart: readonly { readonly names: readonly string[]; readonly why: string }[] = [
   {
@@ -186,7 +184,7 @@ export const setAtStart: readonly { readonly names: readonly string[]; readonly 
   { names: ["finer.everySeconds", "accuracy.subnetsPerHour", "logLevel"], why: "they are not urgent" },
 ];
 
-/** The message for a name that is no policy but may have been one. */
+/** Says why a name is no policy: there is none of that name, or it is a setting that is read at the start. */
 export function unknownPolicy(name: string): string {
   const isInFile = setAtStart.some(({ names }) =>
     names.some((known) => name === known || name.startsWith(`${known}.`)),
@@ -195,13 +193,13 @@ export function unknownPolicy(name: string): string {
   return `${name.slice(0, 60)}: ${why}`;
 }
 
-// Policies as values: read from settings, applied over them, validated by the schema, and formatted.
+// Policies as values: read from settings, applied to them, validated by the schema, and formatted.
 
 type PolicyChanges = ReadonlyMap<PolicyName, PolicyValue>;
 
 export const valueIn = (settings: PolicySettings, name: PolicyName): PolicyValue => valueAt(settings, name);
 
-/** Returns the settings with these values; an unchanged section is the same object. */
+/** Returns the settings with these values. A section that does not change is the same object. */
 export function withChanges(settings: PolicySettings, changes: PolicyChanges): PolicySettings {
   let changed: unknown = settings;
   for (const [name, value] of changes) changed = withValue(changed, name.split("."), value);
@@ -214,14 +212,14 @@ function withValue(at: unknown, [key, ...rest]: readonly string[], value: Policy
   return Object.freeze({ ...record, [key]: withValue(record[key], rest, value) });
 }
 
-/** Returns null for a valid value, otherwise why it is invalid, quoting it. */
+/** Returns null if the value is valid, otherwise why not, quoting it. */
 export function valueFault(name: PolicyName, value: unknown): string | null {
   const checked = schemaOf(name).safeParse(value);
   if (checked.success) return null;
   return `${name}: ${shown(value)} is not ${rangeText(policyOf(name))}`;
 }
 
-/** Parses typed text; returns the text itself when it is unreadable. */
+/** Parses typed text. Returns the text itself if it cannot be parsed. */
 export function valueFromText(name: PolicyName, text: string): PolicyValue {
   const { kind } = policyOf(name);
   const trimmed = text.trim();
@@ -314,7 +312,7 @@ Examples:
   ],
 } satisfies Readonly<Record<string, readonly Command[]>>;
 
-/** Parses `name=value` arguments; a name without a value resets to the file's. */
+/** Parses `name=value` arguments. A name alone resets the policy to the file's value. */
 function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> {
   return Object.fromEntries(
     given.map((one) => {
@@ -327,7 +325,7 @@ function valuesIn(given: readonly string[]): Record<string, PolicyValue | null> 
   );
 }
 
-/** Parses fields named by policy; `back` and `back:NAME` reset to the file's value. */
+/** Parses fields named after policies. `back` and `back:NAME` reset to the file's value. */
 export function formBody(fields: Readonly<Record<string, string>>) {
   const values: Record<string, PolicyValue | null> = {};
   const back = fields.back;
@@ -343,5 +341,5 @@ export function formBody(fields: Readonly<Record<string, string>>) {
   };
 }
 
-/** Other text is left to the body's schema to reject. */
+/** Returns -1 for any other text, which the body's schema rejects. */
 const wholeNumber = (text: string | undefined) => (/^\d{1,10}$/.test(text ?? "") ? Number(text) : -1);

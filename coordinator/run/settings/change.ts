@@ -1,6 +1,6 @@
 /**
- * A change of policies by an operator: it is checked (is each value possible, do they fit together, has somebody else changed
- * something meanwhile) and saved as one version that can be undone.
+ * A change of policies by an operator. It is checked (is each value possible, do they fit together, has somebody else
+ * changed something meanwhile) and saved as one version, which can be undone.
  */
 
 import type { AlarmClock } from "#core/clock";
@@ -23,11 +23,11 @@ import { type PolicyName, type PolicySettings, policySections } from "./schema.t
 import type { ChangedPolicy, PolicyStore, PolicyVersion, StoredPolicies } from "./settings-store.ts";
 
 interface AskedPolicies {
-  /** By name; null resets to the file's value. */
+  /** Values by policy name. `null` resets to the file's value. */
   readonly values: Readonly<Record<string, PolicyValue | null>>;
-  /** Resets what this version changed; `values` take precedence. Null: undoes no version. */
+  /** Undoes this version's changes, except where `values` say otherwise. `null` undoes no version. */
   readonly takeBack: number | null;
-  /** The version that the asker has seen; null: the current one. */
+  /** The version on which the asker based the change. `null` means the current one. */
   readonly basedOn: number | null;
 }
 
@@ -75,7 +75,7 @@ export async function weighPolicies(
   return { type: "weighed", basedOn: known.version, takesBack: asked.takeBack, changes, step, known };
 }
 
-/** Returns null when somebody else saved first. */
+/** Returns the new version, or a fault if somebody else saved first. */
 export async function savePolicies(
   { changes, takesBack, basedOn }: WeighedChange,
   by: { readonly name: string; readonly words: string; readonly now: Date },
@@ -86,7 +86,7 @@ export async function savePolicies(
   return saved ?? (await meanwhile(knownPolicies(await store.read()), store));
 }
 
-/** `Probe threshold (λ): 2 ms → 0.5 ms`, for the settings before and after. */
+/** Lists the changes, for example `Probe threshold (λ): 2 ms → 0.5 ms`. */
 export function changeWords({ changes, step }: Pick<WeighedChange, "changes" | "step">): string[] {
   return changes.map(({ name }) => {
     const [before, after] = [valueIn(step.before, name), valueIn(step.after, name)];
@@ -94,7 +94,7 @@ export function changeWords({ changes, step }: Pick<WeighedChange, "changes" | "
   });
 }
 
-/** By name, for the audit log. */
+/** Values by policy name, for the audit log. */
 export function valuesOf(
   { changes, step }: Pick<WeighedChange, "changes" | "step">,
   when: "before" | "after",
@@ -111,7 +111,7 @@ function faultOf(name: string, value: PolicyValue | null): string | null {
   return value === null ? null : valueFault(name, value);
 }
 
-/** A value equal to the file's is stored as a reset, so that a later change of the file applies. */
+/** If a value equals the file's, stores a reset instead, so that later changes of the file apply. */
 function changesOf(
   values: Readonly<Record<PolicyName, PolicyValue | null>>,
   { changed, file, settings }: KnownPolicies,
@@ -144,8 +144,8 @@ async function meanwhile(
   };
 }
 
-// Validates the stored policies: a row with an unknown name or a value out of bounds is ignored and reported, and the file's
-// value applies. The result is always a full set of policies.
+// Validates stored policies. A row with an unknown name or a value out of bounds is ignored and reported, and the
+// file's value applies. The result is always a full set of policies.
 
 interface ChangedSetting {
   readonly value: PolicyValue;
@@ -155,14 +155,14 @@ interface ChangedSetting {
 
 export interface KnownPolicies {
   readonly version: number;
-  /** The file's values, or the defaults when no coordinator has stated any. */
+  /** The file's values, or the defaults if no coordinator has stated any. */
   readonly file: PolicySettings;
   readonly changed: ReadonlyMap<PolicyName, ChangedSetting>;
   readonly settings: PolicySettings;
   readonly ignored: readonly string[];
 }
 
-/** `file` is absent: as stated by the coordinator that started last. */
+/** `file`: the file's values. Default: those that the coordinator that started last has stated. */
 export function knownPolicies(
   stored: StoredPolicies,
   file: PolicySettings = statedFile(stored.file),
@@ -180,7 +180,7 @@ export function knownPolicies(
   return { version: stored.version, file, changed, settings: withChanges(file, values), ignored };
 }
 
-/** Parses section by section, so that another release's field costs only its section. */
+/** Parses section by section, so that an unknown field of another release invalidates only its section. */
 function statedFile(file: unknown): PolicySettings {
   const stated = typeof file === "object" && file !== null ? (file as Record<string, unknown>) : {};
   const sections = Object.entries(policySections).map(([name, schema]) => {
@@ -197,19 +197,17 @@ export interface PoliciesInForce {
   readonly settings: PolicySettings;
 }
 
-// Policies that are valid individually but impossible or without effect together.
+// Policies that are valid one by one, but impossible or without effect together.
 
 interface Rule {
-  /** Names of settings; those that are no policies keep the file's value. */
+  /** The settings that the rule is about. Those that are no policies have the file's value. */
   readonly names: readonly string[];
   /** Returns what is wrong, quoting the values, or null. */
   readonly fault: (settings: PolicySettings) => string | null;
 }
 
-/** The crawlers' default wait between two requests to a host (migrating-crawler/settings/config.ts). */
+/** How long crawlers wait between two requests to a host by default (migrating-crawler/settings/config.ts). */
 const politenessSeconds = 1;
-
-// Recrawl policies that are valid individually but impossible or without effect together.
 
 const recrawlRules: readonly Rule[] = [
   {
@@ -332,7 +330,7 @@ function within(part: Pace, whole: Pace): Rule {
   };
 }
 
-/** Checks only rules that involve one of these policies, so that an old contradiction elsewhere blocks nothing. */
+/** Checks only rules about one of these policies, so that an old contradiction elsewhere does not block the change. */
 export function contradictionsIn(settings: PolicySettings, touched: Iterable<string>): string[] {
   const names = new Set<string>(touched);
   return rules
@@ -340,12 +338,12 @@ export function contradictionsIn(settings: PolicySettings, touched: Iterable<str
     .flatMap(({ fault }) => fault(settings) ?? []);
 }
 
-/** Combines the file's settings with the policies in force at each read. */
+/** Combines the file's settings with the policies in force, at each read. */
 export function liveConfig<Config extends PolicySettings>(config: Config, policies: PoliciesInForce): Config {
   return readAnew((name) => Reflect.get(name in policies.settings ? policies.settings : config, name));
 }
 
-/** The policies of a file, which hold where no operator changed them. */
+/** The policies in a file, which apply where operators have changed nothing. */
 export function policiesOf(config: PolicySettings): PolicySettings {
   const sections = Object.keys(policySections) as (keyof PolicySettings)[];
   return Object.fromEntries(sections.map((name) => [name, config[name]])) as unknown as PolicySettings;
@@ -353,16 +351,16 @@ export function policiesOf(config: PolicySettings): PolicySettings {
 
 export interface SampledRounds {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
-  /** Oldest first; the latest round of each subnet. */
+  /** The latest round of each subnet, oldest first. */
   readonly rounds: readonly (PastRound & {
     readonly crawlerId: CrawlerId;
-    /** The probes that it took then. */
+    /** How many probes the round took. */
     readonly paidProbes: number;
   })[];
 }
 
 export interface PreviewPorts {
-  /** Returns the latest rounds, at most this many. */
+  /** Returns the latest rounds, at most `most`. */
   readonly samples: (most: number) => Promise<SampledRounds>;
   readonly crawlers: Pick<CrawlerStore, "rtts">;
   readonly clock: AlarmClock;
@@ -377,6 +375,6 @@ export interface PolicyStep {
 
 export interface PastRound {
   readonly placement: Placement;
-  /** The answers of probed crawlers in ms; null for no answer. */
+  /** RTTs that the probed crawlers reported, in ms; null if there was no answer. */
   readonly rttsMs: ReadonlyMap<CrawlerId, number | null>;
 }

@@ -1,7 +1,7 @@
 /**
- * The settings that decide the fleet's behaviour. Each is declared with bounds and default in the room that uses it, and the
- * coordinator's file is read with them (coordinator/config.ts). A policy is a setting that operators may change at run time and
- * has its texts with it; those of the other settings are in coordinator/setting-words.
+ * The settings that determine how the fleet behaves. The room that uses a setting declares it with bounds and
+ * default; the coordinator's file is read with them (coordinator/config.ts). Policies are settings that operators may
+ * change at run time. They have their texts here; those of other settings are in coordinator/setting-words.
  */
 import { z } from "zod";
 import { type DeepReadonly, type PolicyNames, policy } from "../../core/policy.ts";
@@ -21,7 +21,7 @@ import {
   recalibrationSettings,
 } from "../../place/delegation/delegation-settings.ts";
 
-/** How long data that grows daily is kept (storage/table-ends). */
+/** For how long data that grows every day is kept (storage/table-ends). */
 const retentionSettings = z.strictObject({
   fetchDays: policy(z.int().min(2).max(3650).default(30), {
     title: "Keep fetches for",
@@ -66,7 +66,7 @@ const retentionSettings = z.strictObject({
 
 export type RetentionSettings = DeepReadonly<z.infer<typeof retentionSettings>>;
 
-/** By the section names of the coordinator's file. */
+/** The settings by section name of the coordinator's file. */
 export const policySections = {
   delegation: delegationSettings,
   probe: probeSettings,
@@ -88,7 +88,7 @@ export type PolicyName = {
   [Name in PolicySectionName]: PolicyNames<(typeof policySections)[Name], `${Name}.`>;
 }[PolicySectionName];
 
-/** Every section in full, including the settings that are fixed at the start. */
+/** All sections in full, including settings that are fixed at the start. */
 export type PolicySettings = {
   readonly [Name in PolicySectionName]: DeepReadonly<z.infer<(typeof policySections)[Name]>>;
 };

@@ -1,4 +1,4 @@
-/** The API schemas of policy settings. */
+/** API schemas of policy settings. */
 import { z } from "zod";
 import type { ToldOf } from "../../web/api-operation.ts";
 import type { PolicyName } from "./schema.ts";

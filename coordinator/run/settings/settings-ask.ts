@@ -1,4 +1,4 @@
-/** The policies, /policies: current values, their effect, the preview of a change, the history, and the change itself. */
+/** The /policies page: current values, their effect, the preview and the history of changes, and the change itself. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import {
@@ -173,7 +173,7 @@ function auditedChange(weighed: WeighedChange, words: string) {
   };
 }
 
-/** Shows the current policies again with what was typed. */
+/** Shows the current policies again, with what was typed. */
 async function refusal(
   { status, words }: ChangeFault,
   values: Readonly<Record<string, PolicyValue | null>>,
@@ -183,7 +183,7 @@ async function refusal(
   const typed = Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, fieldText(value)]])),
   );
-  // The page must show every typed field.
+  // The page must show every field that was typed.
   const isBasic = Object.keys(values).every((name) => isPolicyName(name) && policyOf(name).basic);
   const show = isBasic ? undefined : "all";
   const refused = { words, typed };
@@ -257,13 +257,13 @@ function shownPolicy(policy: PolicyDefinition, { settings, file, changed }: Know
 }
 
 interface PolicySearch {
-  /** Which policies to list; undefined: a page's basic ones, all for programs. */
+  /** Which policies to list. Default: the basic ones on a page, all for programs. */
   readonly show: "basic" | "all" | "changed" | undefined;
-  /** Words that must all occur in name, title, help or group; empty: any. */
+  /** Words that must all occur in name, title, help or group. Empty to list all. */
   readonly text: string;
 }
 
-/** Keeps only the requested policies and drops empty groups. */
+/** Keeps only the requested policies, and drops groups without any. */
 function searchedPolicies(answer: PoliciesAnswer, { show, text }: PolicySearch): PoliciesAnswer {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const groups = answer.groups.map((of) => ({
@@ -279,7 +279,7 @@ function searchedPolicies(answer: PoliciesAnswer, { show, text }: PolicySearch):
 
 const isChanged = ({ value, default: usual }: ShownPolicy): boolean => value !== usual;
 
-/** Removes the authors' names for people who may not read the audit log. */
+/** Removes the names of authors for people who may not read the audit log. */
 function withoutNames(answer: PoliciesAnswer): PoliciesAnswer {
   const unnamed = <Changed extends { readonly changedBy: string | null }>(one: Changed): Changed =>
     one.changedBy === null ? one : { ...one, changedBy: "an operator" };
@@ -386,7 +386,7 @@ function listed(around: Around): Html {
   const isBasic = (show ?? "basic") === "basic" && text === "";
   const { groups } = searchedPolicies(answer, { text, show: isBasic ? "basic" : show });
   if (groups.length === 0) return nothingFound(around);
-  // The basic dozen is one list; all policies fold by groups, open where the search matched.
+  // The basic policies are one list. All policies are folded by group, with groups open if a search matched.
   const rows = isBasic
     ? html`<section class="policies">${groups.flatMap((of) => of.policies.map((policy) => policyRow(policy, around, of.title)))}</section>`
     : html`${groups.map((of) => foldedGroup(of, around, show === "changed" || text !== ""))}`;
@@ -460,7 +460,7 @@ ${mayChange && html`<div class="policy-effect" aria-live="polite" hidden></div>`
 </div>`;
 }
 
-/** `0 to 1,000, default 2 ms; the file says 5 ms`. */
+/** For example `0 to 1,000, default 2 ms; the file says 5 ms`. */
 function rangeWords(policy: ShownPolicy): string {
   const usual = `default ${shown(policy, policy.default)}`;
   const range = policy.kind.type === "number" ? `${shortRange(policy.kind)}, ` : "";
@@ -485,9 +485,9 @@ ${shown(policy, fileValue)}</button>`
 
 const shown = ({ name }: Pick<ShownPolicy, "name">, value: PolicyValue) => valueText(name, value);
 
-// The input field of a policy's value by its kind, with its bounds and help.
+// The input field of a policy by the kind of its value, with bounds and help.
 
-/** `typed` is rejected input to show again; absent: the value in force. */
+/** `typed` is rejected input to show again. Default: the value in force. */
 function policyField(policy: ShownPolicy, typed?: string): Html {
   const { name, kind, unit } = policy;
   const value = typed ?? fieldText(policy.value);
@@ -509,10 +509,10 @@ const fieldText = (value: PolicyValue) =>
   typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 
 const sliderSteps = 200;
-/** Up to this many units a range is linear; a wider one is exponential. */
+/** A range of up to this many units gets a linear slider, a wider one an exponential slider. */
 const mostEven = 100;
 
-/** A script shows it; without one it is hidden and sends nothing. */
+/** The slider is shown by a script. Without scripts it stays hidden and sends nothing. */
 function slider({ name, title }: ShownPolicy, kind: Extract<ShownPolicy["kind"], { type: "number" }>): Html {
   const { least, most, whole, above } = kind;
   const scale = most - least <= mostEven ? "even" : "powers";
@@ -521,7 +521,7 @@ data-for="field-${name}" data-least="${least}" data-most="${most}" data-whole="$
 data-above="${above ? "yes" : "no"}" data-scale="${scale}">`;
 }
 
-/** The versions shown at once; the others are folded. */
+/** How many versions are shown. The others are folded. */
 const shownAtOnce = 5;
 
 function historySection({ history: all, version: basedOn }: PoliciesAnswer): Node {

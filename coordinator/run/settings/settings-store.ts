@@ -1,4 +1,4 @@
-/** Tables setting, policy_version and policy_file: the operators' policy changes and their history. */
+/** Tables setting, policy_version and policy_file: the operators' changes of policies, and their history. */
 import type { Pool, PoolClient } from "pg";
 import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../../database/channel-listener.ts";
@@ -6,7 +6,7 @@ import { clean, inTransaction } from "../../database/transaction.ts";
 import type { PolicyValue } from "./catalogue.ts";
 import type { PolicyName, PolicySettings } from "./schema.ts";
 
-/** The stored row, not validated yet. */
+/** The stored row, which is not validated yet. */
 interface StoredSetting {
   readonly name: string;
   readonly value: unknown;
@@ -15,16 +15,16 @@ interface StoredSetting {
 }
 
 export interface StoredPolicies {
-  /** The version of the latest change; 0 when there is none. */
+  /** Version of the latest change; 0 if there is none. */
   readonly version: number;
   readonly settings: readonly StoredSetting[];
-  /** The file's values of the coordinator that started last, not validated; null when none has started. */
+  /** The file's values of the coordinator that started last, not validated yet; null if none has started. */
   readonly file: unknown;
 }
 
 export interface ChangedPolicy {
   readonly name: PolicyName;
-  /** Null: the file's value. */
+  /** `null` means the file's value. */
   readonly before: PolicyValue | null;
   readonly after: PolicyValue | null;
 }
@@ -41,7 +41,7 @@ export interface PolicyVersion {
 
 export type NewPolicyVersion = Omit<PolicyVersion, "version">;
 
-/** More rows than there are policies were written by somebody else. */
+/** Maximum rows read. If there are more, something else has written to the table. */
 const mostRows = 1000;
 
 export type PolicyStore = ReturnType<typeof createPolicyStore>;
@@ -63,12 +63,12 @@ export function createPolicyStore(pool: Pool) {
         settings: settings.map((row) => ({ ...row, changedAt: new Date(row.changedAt) })),
       };
     },
-    /** Saves in one transaction and notifies running coordinators. Returns null when something changed since `basedOn`. */
+    /** Saves in one transaction, and notifies running coordinators. Returns null if something has changed since `basedOn`. */
     save: async (version: NewPolicyVersion, basedOn: number) =>
       await inTransaction(pool, async (client) => await save(client, version, basedOn)),
     history: async (limit: number) => await versions(pool, "true order by version desc limit $1", [limit]),
     version: async (version: number) => (await versions(pool, "version = $1", [version]))[0] ?? null,
-    /** Records this coordinator's file values. */
+    /** Records the values in this coordinator's file. */
     stateFile: async (settings: PolicySettings, now: Date) => {
       await pool.query(
         `insert into policy_file (settings, stated_at) values ($1, $2)
@@ -90,7 +90,7 @@ interface StoredRow {
   settings: (Omit<StoredSetting, "changedAt"> & { changedAt: string })[];
 }
 
-/** Concurrent saves wait for each other, and the later one finds a changed version. */
+/** Concurrent saves wait for each other. The later one finds that the version has changed. */
 async function save(client: PoolClient, version: NewPolicyVersion, basedOn: number): Promise<number | null> {
   await client.query("lock table policy_version in share row exclusive mode");
   const { rows } = await client.query<{ version: number }>(

@@ -23,7 +23,7 @@ import { createPolicyStore, type PolicyStore } from "./settings-store.ts";
 interface PolicyDuties<Config> {
   /** The file's settings with the policies in force. */
   readonly config: Config;
-  /** Follows changes from now on and records this coordinator's file values. */
+  /** Follows changes from now on, and records the values in this coordinator's file. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export function policyPart({ pool, log }: { readonly pool: Pool; readonly log: L
   return addOperations(policyOperations, { ...ports, previews: { underWay: 0 } });
 }
 
-/** The data sources of a preview, shared with the command. */
+/** The data sources of a preview. The command uses them, too. */
 export const previewPorts = (pool: Pool, log: Log): PreviewPorts => ({
   samples: async (most) => await sampledRounds(pool, most),
   crawlers: createCrawlerStore(pool),
@@ -65,13 +65,13 @@ export const previewPorts = (pool: Pool, log: Log): PreviewPorts => ({
   log,
 });
 
-// The policies in force in a running coordinator: read at its start and after every change. While the database does not answer,
-// the known ones stay in force.
+// Keeps the policies in force in a running coordinator: reads them at its start and after every change. While the
+// database does not answer, the known ones stay in force.
 
 interface FollowPorts {
   readonly store: Pick<PolicyStore, "read" | "onChange">;
   readonly log: Log;
-  /** Other policies are in force now. */
+  /** Called when other policies are in force. */
   readonly onChange: () => void;
 }
 
@@ -82,7 +82,7 @@ class FollowedPolicies implements PoliciesInForce {
   #turn: Promise<void> = Promise.resolve();
   #notices: { stop(): Promise<void> } | null = null;
 
-  /** `file` holds the values that apply without changes. */
+  /** `file` has the values that apply where operators changed nothing. */
   constructor(ports: FollowPorts, file: PolicySettings) {
     this.#ports = ports;
     this.#file = file;
@@ -93,7 +93,7 @@ class FollowedPolicies implements PoliciesInForce {
     return this.#settings;
   }
 
-  /** Rejects when the database is unreachable; bad rows are reported and ignored. */
+  /** Rejects if the database cannot be reached. Bad rows are reported and ignored. */
   async read(): Promise<void> {
     const { store, log, onChange } = this.#ports;
     const known = knownPolicies(await store.read(), this.#file);

@@ -1,7 +1,7 @@
 /**
- * Keeps the memory of several coordinators alike: they announce their database changes (crawlers arrived or left, a subnet was
- * delegated, a crawler measured others), and the others read them. A new leader, or a coordinator that missed notices, reads
- * everything again. Work is sequential, so that nothing older replaces newer data.
+ * Keeps the memory of several coordinators in step. Each announces its changes in the database (crawlers arrived or
+ * left, a subnet was delegated, a crawler measured others), and the others read them. A new leader, or a coordinator
+ * that missed notices, reads everything again. The work is sequential, so that older data never replaces newer.
  */
 import type { CrawlerId, SubnetId } from "#core/ids";
 import type { Log } from "#core/log";
@@ -25,9 +25,9 @@ interface CommonMemoryPorts {
   readonly denied: DeniedTargets;
   readonly budget: Pick<DayBudget, "hear">;
   readonly refreshCrawlers: (crawlerIds?: readonly CrawlerId[]) => Promise<void>;
-  /** Everything in the database that memory follows. */
+  /** Reloads everything that is mirrored in memory from the database. */
   readonly readAnew: () => Promise<void>;
-  /** Ends sessions of crawlers that are connected elsewhere now. */
+  /** Ends sessions of crawlers that are now connected to other coordinators. */
   readonly endSessions: (crawlerIds: readonly CrawlerId[]) => void;
   readonly log: Log;
   readonly now: () => Date;
@@ -37,10 +37,10 @@ interface CommonMemoryPorts {
 /** Changes within this time share a notice. */
 const gatherMs = 150;
 
-/** A new listener is not known yet, so it is sent what happened since then. */
+/** A new coordinator becomes known only after some time, so it is then sent the changes of this long. */
 const rememberMs = 6000;
 
-/** The most changes kept for that; beyond it, everybody reads everything. */
+/** Maximum changes kept for new coordinators. If there are more, every coordinator reads everything. */
 const mostRemembered = 100_000;
 
 const kinds = ["crawlers", "delegations", "rtts"] as const;
@@ -54,7 +54,7 @@ const ofEachKind = <One>(make: () => One): Readonly<Record<Kind, One>> => ({
 
 export class CommonMemory {
   readonly #ports: CommonMemoryPorts;
-  /** Local changes with their times; those after `#toldAtMs` must be announced. */
+  /** Changes made here, with their times. Those after `#toldAtMs` have yet to be announced. */
   readonly #changed = ofEachKind(() => new Map<number, number>());
   readonly #untold = ofEachKind(() => new Set<number>());
   readonly #heard = ofEachKind(() => new Set<number>());
@@ -76,12 +76,12 @@ export class CommonMemory {
   constructor(ports: CommonMemoryPorts) {
     this.#ports = ports;
     this.#unwatch = ports.state.watch((subnetId) => {
-      // Null: a new tree or all delegations, which each coordinator reads by itself.
+      // `null` means a new tree or all delegations, which each coordinator reads by itself.
       if (subnetId !== null && !this.#isApplying) this.note("delegations", subnetId);
     });
   }
 
-  /** Crawlers that are connected to other running coordinators. */
+  /** The crawlers that are connected to other running coordinators. */
   elsewhere(): readonly CrawlerId[] {
     const { state, others: running, number } = this.#ports;
     const { crawlers } = state;
@@ -117,7 +117,7 @@ export class CommonMemory {
     this.#tellSoon();
   }
 
-  /** When coordinators arrive, they are sent what they may have missed. */
+  /** When coordinators arrive, sends them what they may have missed. */
   onOthers(): void {
     const others = this.#ports.others();
     const isNew = [...others].some((number) => !this.#known.has(number));
@@ -130,7 +130,7 @@ export class CommonMemory {
     this.#tellSoon();
   }
 
-  /** Null: notices may have been missed. */
+  /** `null` means that notices may have been missed. */
   hear(notice: Notice | null): void {
     if (notice === null) this.#mustReadAll = true;
     else if (notice.type === "crawlers" && notice.ids === null) this.#mustRefresh = true;
@@ -141,13 +141,13 @@ export class CommonMemory {
     void this.#apply();
   }
 
-  /** Resolves when memory reflects the database at the time of the call. */
+  /** Resolves when memory reflects the database as it was at the call. */
   async readAll(): Promise<void> {
     this.#mustReadAll = true;
     await this.#apply();
   }
 
-  /** Announces the remaining changes. */
+  /** Announces the changes that have yet to be announced. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#unwatch();
@@ -208,7 +208,7 @@ export class CommonMemory {
     if (crawlerIds?.length === 0) return;
     const lists = await denyLists.read(crawlerIds);
     for (const crawlerId of crawlerIds ?? lists.keys()) {
-      // For its own crawlers, this coordinator's memory is authoritative.
+      // For crawlers connected here, the memory of this coordinator counts.
       if (state.crawler(crawlerId)?.coordinatorNumber === number) continue;
       denied.setList(crawlerId, lists.get(crawlerId));
     }

@@ -5,7 +5,7 @@ import { tell } from "#db/schema-channel";
 import { ChannelListener } from "../../database/channel-listener.ts";
 import { type Notice, noticeIn } from "./notice.ts";
 
-/** Notices sent at once share a transaction. */
+/** Maximum notices that share a transaction. */
 const mostTogether = 100;
 
 /** `Omit` for each member of a union. */
@@ -16,7 +16,7 @@ export class NoticeLine {
   readonly #listener: ChannelListener;
   readonly #sending: Gathered<string, null>;
 
-  /** `heard` gets null when notices may have been missed. */
+  /** `heard` is called with null if notices may have been missed. */
   constructor(pool: Pool, own: number, heard: (notice: Notice | null) => void) {
     this.#own = own;
     this.#listener = new ChannelListener(pool, "nearcrawl_coordinators", (payload) => {
@@ -33,7 +33,7 @@ export class NoticeLine {
     await this.#listener.listen();
   }
 
-  /** Resolves when Postgres has it, whether or not anybody listens. */
+  /** Resolves when Postgres has the notice, whether or not anybody listens. */
   async send(notice: Unsigned<Notice>): Promise<void> {
     await this.#sending.ask(JSON.stringify({ ...notice, from: this.#own }));
   }

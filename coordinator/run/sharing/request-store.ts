@@ -40,10 +40,10 @@ interface DeniesOf {
 
 const mostTogether = 200;
 
-/** Stores the deny lists of hellos. A crawler without a list, now and before, causes no write. */
+/** Stores the deny lists of hellos. If a crawler has no list, and had none, nothing is written. */
 export class DenyLists {
   readonly #pool: Pool;
-  /** Crawlers with a row, as far as known here. */
+  /** Crawlers that have a row, as far as this coordinator knows. */
   readonly #kept = new Set<CrawlerId>();
   readonly #saving: Gathered<DeniesOf, null>;
 

@@ -1,6 +1,6 @@
 /**
- * Several coordinators on one database, each with crawlers of its own: they form one fleet with one leader, and memory follows
- * the others' changes (crawlers/coordinator-presence-store, sharing/common-memory).
+ * Several coordinators on one database, each with crawlers of its own. They are one fleet with one leader, and
+ * changes by the others are mirrored in memory (crawlers/coordinator-presence-store, sharing/common-memory).
  */
 import type { Pool } from "pg";
 import type { RoundCause } from "#core/explanation";
@@ -34,7 +34,7 @@ interface SharingPorts {
   readonly delegations: DelegationStore;
   readonly budget: DayBudget;
   readonly denied: DeniedTargets;
-  /** Everything that memory follows, as it is in the database now. */
+  /** Reloads everything that is mirrored in memory from the database. */
   readonly readAnew: () => Promise<void>;
   readonly timekeeper: Pick<Timekeeper, "hurry">;
   readonly log: Log;
@@ -43,17 +43,17 @@ interface SharingPorts {
 
 export type Sharing = ReturnType<typeof sharing>;
 
-/** It is the same crawler or a copy; its tickets show which (crawlers/admit-crawler). */
+/** It is either the same crawler or a copy; its tickets show which (crawlers/admit-crawler). */
 const elsewhere: Refusal = {
   code: "replaced",
   reason: "this crawler is connected to another coordinator of this fleet by now",
   retry: true,
 };
 
-/** Addresses to listen on, not to connect to. */
+/** Addresses on which to listen, but to which nobody can connect. */
 const everyAddress = /^(0\.0\.0\.0|\[::\])$/;
 
-/** All crawlers are read again this often, in case notices were lost. */
+/** How often all crawlers are read again, in case notices were lost. */
 const refreshMs = 60_000;
 
 export function sharing(ports: SharingPorts) {
@@ -61,7 +61,7 @@ export function sharing(ports: SharingPorts) {
   const denyLists = new DenyLists(pool);
   const saving = new Map<CrawlerId, Promise<void>>();
   let early: (Notice | null)[] | null = [];
-  /** Receives requests for rounds; earlier ones wait. */
+  /** Receives requests for rounds. Until it is set, requests wait. */
   let queue: Pick<DelegationQueue, "request"> | null = null;
   const waiting: Parameters<DelegationQueue["request"]>[] = [];
   const askFor: DelegationQueue["request"] = (...asked) => {
@@ -131,13 +131,13 @@ export function sharing(ports: SharingPorts) {
     for (const crawlerId of fleet.here()) fleet.send(crawlerId, message);
   };
   const comeBack = async () => {
-    // A crawler that leaves meanwhile is recorded as gone only after it was taken back.
+    // If a crawler leaves meanwhile, that is recorded only after it was taken back.
     await fleet.forEachHere(async (crawlerId) => await presence.takeBack(crawlerId));
     await memory.readAll();
     for (const crawlerId of fleet.here()) memory.note("crawlers", crawlerId);
   };
   return {
-    /** Notices are received from now on and wait until `start`. */
+    /** From now on notices are received, but wait until `start`. */
     listen: async () => await line.listen(),
     start: async (rounds: Pick<DelegationQueue, "request">) => {
       queue = rounds;
@@ -213,12 +213,12 @@ export function sharing(ports: SharingPorts) {
   };
 }
 
-// Probes for crawlers connected to another coordinator: requested, measured there and answered by notices. The crawler takes
-// the time, so the detour does not reduce accuracy, and a round can ask the nearest crawlers wherever they are connected.
-// The round's coordinator paces all its probes.
+// Probes for crawlers that are connected to another coordinator: requested and answered by notices, and measured
+// there. The crawler takes the time, so the detour does not make results less accurate, and a round can ask the
+// nearest crawlers wherever they are connected. The round's coordinator sets the pace of all its probes.
 
 interface RelayPorts {
-  /** A crawler's coordinator; null when it is connected nowhere or here. */
+  /** Number of the coordinator to which a crawler is connected; null if it is connected here or nowhere. */
   readonly coordinatorOf: (crawlerId: CrawlerId) => number | null;
   readonly line: Pick<NoticeLine, "send">;
   readonly gateway: Pick<Fleet, "probe">;
@@ -235,10 +235,10 @@ interface Pending {
   readonly settle: (outcome: ProbeOutcome) => void;
 }
 
-/** The other coordinator gives the crawler its deadline plus 3 s (gateway settings), and two notices travel. */
+/** The other coordinator adds 3 s to the crawler's deadline (gateway settings), and two notices take time, too. */
 const graceMs = 6000;
 
-/** Running probes for others. They are paced at their origin, so more are a fault. */
+/** Maximum probes running for others. Where they are requested they are paced, so more are a fault. */
 const mostForOthers = 2000;
 
 class RelayedProbes {
@@ -300,7 +300,7 @@ class RelayedProbes {
     if (pending?.to === from) pending.settle(outcome);
   }
 
-  /** Abandons probes of coordinators that no longer run. */
+  /** Abandons probes for coordinators that no longer run. */
   onOthers(running: ReadonlySet<number>): void {
     for (const { to, target, settle } of [...this.#pending.values()])
       if (!running.has(to)) settle(unreported(target.method, "the coordinator of its crawler is gone"));

@@ -1,4 +1,4 @@
-/** The effect of a policy change, with the form that saves it. */
+/** Shows the effect of a policy change, with the form that saves it. */
 import { column, group, lead, list, picture, plain, section, table } from "../../../ask/document.ts";
 import type { Document, Node } from "../../../ask/operation.ts";
 import { small } from "../../../web/components.ts";
@@ -63,7 +63,7 @@ const effectSection = ({ title, figures, basis, limits }: PolicyEffect): Node =>
     { kind: "effect" },
   );
 
-/** At least three digits below a hundred: `3.17 probes`, `12,400 pages/day`, `–`. */
+/** Formats values below 100 with three digits or more: `3.17 probes`, `12,400 pages/day`, `–`. */
 function figureText(value: number | null, unit: string): string {
   if (value === null) return "–";
   const digits = Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;

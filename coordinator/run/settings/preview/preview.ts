@@ -1,5 +1,6 @@
 /**
- * Compares another policy, λ, threshold or second witnesses by replaying the latest rounds under the present and the new value.
+ * Shows the effect of another policy, λ, threshold or second witness by replaying the latest rounds with the present
+ * and the new value.
  */
 
 import type { AlarmClock } from "#core/clock";
@@ -17,7 +18,7 @@ import type { PolicyEffect } from "../settings-api.ts";
 
 const mostRounds = 2000;
 
-/** The time limit of a replay, which runs in turns with the coordinator's other work. */
+/** Time limit of a replay, which takes turns with the coordinator's other work. */
 const playMs = 1000;
 
 const turnMs = 20;
@@ -81,8 +82,8 @@ async function replayed({ before, after }: PolicyStep, ports: PreviewPorts): Pro
 }
 
 /**
- * Previews a policy change. Policies that decide rounds are tested by replaying the latest rounds, in bounded time; an
- * incomplete result is marked. Other policies take effect at once, and no stored data shows more.
+ * Previews a change of policies. For policies that decide rounds, replays the latest rounds in limited time, and
+ * marks the result if it is incomplete. Other policies take effect at once, and no stored data could show more.
  */
 export async function previewPolicies(step: PolicyStep, ports: PreviewPorts): Promise<PolicyEffect[]> {
   const untold = [...step.names].filter((name) => !isReplayed(name));
@@ -90,7 +91,7 @@ export async function previewPolicies(step: PolicyStep, ports: PreviewPorts): Pr
   return [...told, ...(untold.length === 0 ? [] : [atOnce(untold)])];
 }
 
-/** How long a preview is waited for. */
+/** How long a page waits for a preview. */
 const patienceMs = 2000;
 
 async function inTime(effect: Promise<PolicyEffect>, { clock, log }: PreviewPorts): Promise<PolicyEffect> {
@@ -118,7 +119,7 @@ const atOnce = (names: readonly PolicyName[]): PolicyEffect => ({
   limits: ["It holds from the moment it is saved, for what begins after that."],
 });
 
-/** Replays as far as time allows, at least one round. */
+/** Replays as many rounds as time allows, but at least one. */
 async function played(playing: Generator<Replay[], void>, clock: AlarmClock): Promise<Replay[]> {
   const startedMs = clock.nowMs();
   let turnStartedMs = startedMs;
@@ -148,17 +149,17 @@ const nothingYet: PolicyEffect = {
 
 const percent = (share: number) => `${Math.round(100 * share)} %`;
 
-// Past probe rounds once more, under other policies: the subnets arrive in the order in which they were decided, each
-// round learns from those before it, and whom a policy asks answers as it did then. Whom nobody asked then answers what
-// the crawlers' distances to each other make likely (distances/predicted-rtts.ts), and that is counted: what a replay says of
-// crawlers that were never asked is no more than that.
+// Replays past probe rounds under other policies. Subnets come in the order in which they were decided, and each
+// round learns from those before it. A crawler that a policy asks answers as it did then. If it was not asked then,
+// its answer is predicted from the distances between crawlers (distances/predicted-rtts.ts), and such answers are
+// counted, because a replay says no more about them than that.
 //
-// Every variant starts from what the crawlers' own subnets teach, and from nothing else. So a replay takes more probes
-// than the same rounds took in a coordinator that had learned before; what two replays differ by is what counts.
+// Every variant starts only from what the crawlers' own subnets teach. A replay therefore takes more probes than the
+// same rounds took in a coordinator that had learned before. What counts is the difference between replays.
 
 interface ReplayInput {
   readonly crawlers: readonly { readonly crawlerId: CrawlerId; readonly placement: Placement }[];
-  /** Null when never measured. */
+  /** Null if it was never measured. */
   readonly crawlerRttMs: (a: CrawlerId, b: CrawlerId) => number | null;
   readonly rounds: readonly PastRound[];
 }
@@ -166,19 +167,19 @@ interface ReplayInput {
 interface ReplayedRound {
   readonly crawlerId: CrawlerId;
   readonly probes: number;
-  /** The RTT of the crawler that got it; null when it had no answer. */
+  /** RTT of the crawler that got the subnet; null if it had no answer. */
   readonly rttMs: number | null;
-  /** Measured then, not predicted. */
+  /** Whether the RTT was measured then, rather than predicted. */
   readonly isMeasured: boolean;
 }
 
 interface Replay {
   readonly rounds: readonly ReplayedRound[];
-  /** The probes that were answered by a prediction. */
+  /** How many probes were answered by a prediction. */
   readonly predictedProbes: number;
 }
 
-/** Returns one replay per variant, in order. */
+/** Returns one replay per variant, in the order of the variants. */
 export function replayRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Replay[] {
   const playing = playRounds(input, variants);
   let replays: Replay[] = variants.map(() => ({ rounds: [], predictedProbes: 0 }));
@@ -187,8 +188,8 @@ export function replayRounds(input: ReplayInput, variants: readonly PolicyVarian
 }
 
 /**
- * The same round by round, yielding what has been played by all variants. A round takes a millisecond or more in a large fleet,
- * so the caller can pause or stop in between.
+ * The same, round by round. Yields what all variants have replayed so far. In a large fleet a round takes a
+ * millisecond or more, so the caller can pause or stop in between.
  */
 function* playRounds(input: ReplayInput, variants: readonly PolicyVariant[]): Generator<Replay[], void> {
   const places = new Map(input.crawlers.map(({ crawlerId }, index) => [crawlerId, index]));
@@ -240,11 +241,11 @@ interface ReplayDifference {
   readonly rounds: number;
   readonly probesBefore: number;
   readonly probesAfter: number;
-  /** Subnets that go to another crawler. */
+  /** How many subnets go to another crawler. */
   readonly changed: number;
-  /** The mean over all rounds of the new crawler's RTT minus the old one's, in ms; null when unknown. */
+  /** Mean over all rounds of the new crawler's RTT minus the old one's, in ms; null if unknown. */
   readonly extraRttMs: number | null;
-  /** The share of both replays' probes that were answered by a prediction, 0 to 1. */
+  /** Which share of both replays' probes was answered by a prediction, 0 to 1. */
   readonly predictedShare: number;
 }
 

@@ -1,11 +1,11 @@
-/** The latest decided probe rounds with every answer, and the place of their subnets and the crawlers in the tree. */
+/** Reads the latest decided probe rounds with all answers, and where their subnets and the crawlers are in the tree. */
 import type { Pool } from "pg";
 import type { CrawlerId } from "#core/ids";
 import type { Placement } from "../../../place/delegation/placement.ts";
 import { decidedByMeasuring } from "../../../place/delegation/round-store.ts";
 import type { SampledRounds } from "../change.ts";
 
-/** No registry nests deeper. */
+/** Maximum depth of the tree; no registry nests deeper. */
 const mostSteps = 100;
 
 export async function sampledRounds(pool: Pool, most: number): Promise<SampledRounds> {
@@ -28,7 +28,7 @@ export async function sampledRounds(pool: Pool, most: number): Promise<SampledRo
   };
 }
 
-/** The latest round of each subnet. Anycast is excluded because it was assigned by load, which no replay knows. */
+/** SQL: the latest round of each subnet, without anycast, which was assigned by load that no replay knows. */
 const latestRounds = `
   with latest as (
     select distinct on (subnet_id) round_id, subnet_id, crawler_id, method
@@ -50,7 +50,7 @@ const latestRounds = `
   group by l.round_id, l.subnet_id, l.crawler_id
   order by l.round_id`;
 
-/** Crawlers that a round would probe now, and those that were probed recently. */
+/** SQL: the crawlers that a round would probe now, and those that were probed recently. */
 const candidates = `
   select crawler_id as "crawlerId", subnet_id as "subnetId"
   from crawler
@@ -69,7 +69,7 @@ interface CrawlerRow {
   readonly subnetId: number | null;
 }
 
-/** A crawler that was probed twice counts with its smaller time. */
+/** If a crawler was probed twice, its lower RTT counts. */
 function answersOf({ crawlerIds, rttsMs }: RoundRow): Map<CrawlerId, number | null> {
   const answers = new Map<CrawlerId, number | null>();
   crawlerIds.forEach((crawlerId, at) => {
@@ -80,7 +80,7 @@ function answersOf({ crawlerIds, rttsMs }: RoundRow): Map<CrawlerId, number | nu
   return answers;
 }
 
-/** A crawler whose address is in no subnet shares nothing with any. */
+/** A crawler whose address is in no subnet shares nothing with any subnet. */
 function apart(crawlerId: number): Placement {
   const subnetKey = `crawler ${crawlerId}`;
   return { subnetKey, holderKey: null, ancestorKeys: [], widerKeys: [], country: null, slash8Key: subnetKey };
@@ -95,7 +95,7 @@ interface PlaceRow {
   slash8: number;
 }
 
-/** As delegation/placement.ts reads them from the tree. */
+/** Reads them from the tree in the same way as delegation/placement.ts. */
 async function placementsOf(pool: Pool, subnetIds: readonly number[]): Promise<Map<number, Placement>> {
   const { rows } = await pool.query<PlaceRow>(climb, [subnetIds]);
   return new Map(
