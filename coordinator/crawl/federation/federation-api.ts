@@ -34,7 +34,10 @@ export const coordinators = z
   })
   .meta({ id: "Coordinators" });
 
-/** The exchange reports invalid URLs by position, so there the schema of a URL is loose; the API documents it in full. */
+/**
+ * In the exchange, URLs have a loose schema, so that invalid ones are reported by position. The API documents each
+ * URL in full.
+ */
 const urls = z.array(exchangedUrl).max(maxExchangedUrls);
 const message = childMessage.extend({ urls }).meta({ id: "ChildMessage" });
 const answered = parentAnswer.extend({ urls }).meta({ id: "ParentAnswer" });

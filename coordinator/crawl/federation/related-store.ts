@@ -27,7 +27,7 @@ interface Invited {
   readonly now: Date;
 }
 
-/** After this long without contact a coordinator is shown as silent. Children ask every few seconds. */
+/** A coordinator that has not made contact for this long is shown as silent. Children ask every few seconds. */
 const silentMinutes = 10;
 
 /** Waiting URLs are counted up to this number, which exceeds the maximum of the setting. */

@@ -1,19 +1,20 @@
 import { noVisits, type VisitSums } from "../batch/visit.ts";
 
 /**
- * How often a page changes, estimated from what visits found: only whether it had changed, not how often in between
- * (J. Cho, H. Garcia-Molina, "Estimating frequency of change", ACM TOIT 3(3), 2003). Changes are taken for a Poisson
- * process. A page keeps four sums, so that a visit costs O(1) and no history has to be read.
+ * How often a page changes, estimated from its visits, which show only whether it had changed, but not how often in
+ * between (J. Cho, H. Garcia-Molina, "Estimating frequency of change", ACM TOIT 3(3), 2003). Changes are modelled as
+ * a Poisson process. Four sums are kept per page, so that a visit costs O(1) and no history has to be read.
  *
  * The likelihood's maximum solves Σ τ/(e^(λτ) − 1) over changed gaps = Σ τ over unchanged ones.
- * The sums know only the changed gaps' mean, so each is taken to be as long as it: λ = (X/C)·ln(1 + C/U) with C changed
- * and U unchanged seconds. τ/(e^(λτ) − 1) is convex in τ, so that (Jensen) this never exceeds the true maximum; it
- * equals it where changed gaps are alike. Simulated with 60 visits at 0.7 changes a gap it is too low by 3 % where gaps
- * span one order of magnitude, and by 18 % (a single page by up to two fifths) where they span two: test/recrawl/change-rate.
+ * The sums have only the mean of the changed gaps, so each gap is taken to have that length: λ = (X/C)·ln(1 + C/U)
+ * with C changed and U unchanged seconds. Since τ/(e^(λτ) − 1) is convex in τ, this never exceeds the true maximum
+ * (Jensen), and equals it if all changed gaps have one length. In simulations with 60 visits at 0.7 changes per gap
+ * it is too low by 3 % if gaps span one order of magnitude, and by 18 % (a single page by up to two fifths) if they
+ * span two: test/recrawl/change-rate.
  *
- * When the last change is known (Last-Modified), the time back to it is exponential, cut off at the visit before: the
- * paper's second estimator, changes over time seen. In the sums that is a changed gap of length 0 after so much
- * unchanged time.
+ * If the time of the last change is known (Last-Modified), the time since then is exponential, cut off at the visit
+ * before: the paper's second estimator, changes over time observed. In the sums this is a changed gap of length 0
+ * after the unchanged time.
  */
 export interface ComparedVisit {
   readonly elapsedSeconds: number;

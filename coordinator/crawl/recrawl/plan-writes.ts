@@ -167,7 +167,7 @@ function bounded(seconds: number, { shortestHours, longestDays }: RecrawlPolicie
 
 const dayMs = 86_400_000;
 
-/** Maximum number of pages; beyond it, hosts are sampled. Computing this many rates takes 0.2 s of a core per plan. */
+/** Maximum number of pages, for which computing rates takes 0.2 s of a core per plan. If there are more, hosts are sampled. */
 const mostPages = 100_000;
 
 /** Share of a host's allowed requests that may go to known pages. */

@@ -112,21 +112,22 @@ function encouraged(
   return { intervalSeconds: checkPriorities(intervals, limits), successRates };
 }
 
-// Iterated capacity reassignment, ICR (Xu et al., NPC 2010, section 3.2): the initial intervals of all groups are
-// stretched by one factor θ, so that the recrawls planned take as many task threads as recent updates did.
+// Iterated capacity reassignment, ICR (Xu et al., NPC 2010, section 3.2): one factor θ stretches the initial
+// intervals of all groups, so that planned recrawls take as many task threads as recent updates did.
 //
-// With ω(j) the multiple from group j's initial interval to that of group j + 1, Δt the first group's initial interval
-// and t the channels' mean download times, equation 4 is
+// Let ω(j) be the multiple from group j's initial interval to that of group j + 1, Δt the first group's initial
+// interval, and t the channels' mean download times. Then equation 4 is
 //
 // θ = Σ_k ( Σ_PGP(k) t / Π_{j<k} ω(j) ) / ( Δt · history(Σ λ·t) )
 //
 // and group k's interval is Π_{j<k} ω(j) · θ · Δt. Since Δt · Π_{j<k} ω(j) is group k's initial interval, ω itself is
-// not needed: θ is the threads that the initial intervals ask for, by the threads that the updates took.
+// not needed: θ is the number of threads that the initial intervals require, divided by the number that the updates
+// took.
 //
-// Equations 3 and 4 add "Π_{j=0}^{S-1} ω_j = 1", which would let intervals that grow from group to group shrink again;
-// read as the convention that the empty product, that of group 0, is 1. "The record of each channel's previous
-// L updates" is those since the last reassignment (λ = 1 / hInterval), of which the trigger ensures enough. A channel
-// that never had an update has no download time: it is in neither sum.
+// Equations 3 and 4 add "Π_{j=0}^{S-1} ω_j = 1", which would make intervals that grow from group to group shrink
+// again. It is read as the convention that the empty product, that of group 0, is 1. "The record of each channel's
+// previous L updates" is read as the updates since the last reassignment (λ = 1 / hInterval), of which the trigger
+// ensures enough. A channel that never had an update has no download time, so it is in neither sum.
 
 /**
  * Returns the groups' next intervals. `initialIntervalSeconds` are those that follow from change rates alone. Call it
@@ -158,12 +159,12 @@ export function capacityFactor(
 }
 
 // Iterated interval reassignment, IIR (Xu et al., NPC 2010, section 3.1, first pseudocode, there also called
-// InheritedIntervalReassignment): each group's next interval is the mean of what its channels' intervals between
-// updates really were, shortened where the success rate rose, and in order of urgency.
+// InheritedIntervalReassignment): each group's next interval is the mean of its channels' actual intervals between
+// updates, shortened if the success rate rose, and in order of urgency.
 //
-// Read where the pseudocode says something else than the text: its loop over channels ends at `C = number of
-// channels`, one past the last (each channel counts once here); its counts are never reset (`encouraged`); and a
-// channel without an update since the last reassignment has no interval.
+// Where pseudocode and text differ, the code follows the text. The loop over channels ends at `C = number of
+// channels`, one past the last; here each channel counts once. Counts are never reset (see `encouraged`). A channel
+// without an update since the last reassignment has no interval.
 
 /** Returns the groups' next intervals. Call it when `isReassignmentDue`, with records since the last call. */
 export function iteratedInterval(input: ReassignmentInput): Reassignment {

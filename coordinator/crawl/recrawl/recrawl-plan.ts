@@ -1,6 +1,6 @@
 /**
- * How often pages are fetched again, as it is in force: the strategy with what it has worked out for the whole fleet.
- * A page's own interval follows from it at each of its results, in O(1).
+ * How often pages are fetched again: the strategy in force, with what it has computed for the whole fleet. Each
+ * result of a page sets the page's own interval from it, in O(1).
  *
  * fixed     one interval for all pages
  * iir, icr  one interval for each priority group of channels: hosts, and what is configured of them (SARSS, priority-groups.ts)

@@ -1,5 +1,5 @@
 /**
- * Decides what follows when two crawlers disagree on a page: others are asked, one after the other, until it is clear
+ * Decides what follows when two crawlers disagree on a page. Others are asked, one after the other, until it is clear
  * whether one crawler stands alone, or the page differs by place or by visit, which is nobody's fault.
  *
  *   first ── second: agree ───────────────────────────────────────────────► agree
@@ -10,7 +10,7 @@
  *                          └── near the first: nobody stands out ───────────────────────────────► by visit
  *
  * `alone` and `once` describe what was seen and accuse nobody: a page may have changed in between, or differ for one
- * network only. evidence.ts draws conclusions from many of them.
+ * network only. Only many of them allow conclusions (evidence.ts).
  */
 import type { CrawlerId } from "#core/ids";
 import {

@@ -233,7 +233,7 @@ export class DoubleChecks {
 }
 
 const nearAtOnce = 2;
-/** After this time, earlier fetches no longer show whether a host's answer depends on the place. */
+/** Maximum age of fetches for a follow-up. Older ones do not show whether the host's answer depends on the place. */
 const followUpMs = 3_600_000;
 
 function opinionOf(
@@ -335,7 +335,7 @@ async function weigh(
     await distrust(crawlerId, { evidence, own }, ports, settings);
 }
 
-/** After too many inconclusive comparisons, compares more of its pages until enough are conclusive. */
+/** If too many comparisons are inconclusive, compares more of the crawler's pages until enough are conclusive. */
 async function watchUnproven(
   crawlerId: CrawlerId,
   { trust, log }: JudgePorts,

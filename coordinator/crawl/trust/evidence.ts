@@ -2,9 +2,9 @@
  * Weighs all comparisons of a crawler by a sequential test (Wald 1945; as Page's CUSUM 1954, so that years of honesty
  * hide no later lie) of "some of its pages are altered" against "it is as honest as the others".
  *
- * Honest crawlers also stand alone, because sites show some networks something else and pages change between two
- * fetches. How often is learned from the other crawlers; standing alone much more often, on many hosts, is evidence. A
- * host counts once, however many of its pages differ, and in one of three ways:
+ * Honest crawlers also stand alone at times, because some sites answer some networks differently, and pages change
+ * between two fetches. The rate is learned from the other crawlers. Standing alone much more often, on many hosts, is
+ * evidence. A host counts once, however many of its pages differ, and in one of three ways:
  *
  *   alone, once   the crawler agrees with others on other pages of the host, so this page was altered
  *   wholly        it agrees with nobody on this host, which usually shows its network something else
@@ -287,7 +287,7 @@ export interface ArrivedOpinion {
   readonly key: UrlKey;
   readonly sketch: PageSketch;
   readonly fetchedAt: Date;
-  /** Nobody contacts the host before this time. */
+  /** The host must not be contacted before this time. */
   readonly hostNotBefore: Date;
 }
 

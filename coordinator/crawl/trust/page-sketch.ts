@@ -10,9 +10,9 @@ import { challengeOf } from "../batch/visit.ts";
 export interface PageSketch {
   /**
    * page      a document that was read
-   * missing   404, 410, or a page that says so; the latter keeps digest, simhash and title, because recognising it may
+   * missing   404, 410, or a page that says so. A page keeps digest, simhash and title, because recognising it may
    *           depend on what the crawler remembers of the site
-   * redirect  somewhere else
+   * redirect  a redirect to another URL
    * other     a content type that is not read
    * none      no information about the page: no answer, a refusal, a temporary error
    */

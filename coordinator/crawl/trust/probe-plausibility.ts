@@ -1,15 +1,16 @@
 /**
- * Finds probe reports that are too fast to be true. When a crawler measures x to a target and a witness measures y, the
+ * Finds probe reports that are too fast to be true. If a crawler measures x to a target and a witness measures y, the
  * two are at most x + y apart (triangle inequality). D is the RTT that the *witness* measured to the crawler, since a
- * liar would adjust its own. Real paths violate the inequality, so D counts only in part; the speed of light counts when
- * both state where they are. A report is impossible when x + y < 0.7 · D − 5 ms, or when it is less than light takes in
- * fibre between the two places.
+ * liar would adjust its own. Real paths violate the inequality, so D counts only in part. The speed of light counts,
+ * too, if both state where they are. A report is impossible if x + y < 0.7 · D − 5 ms, or if x + y is less than light
+ * takes in fibre between the two places.
  *
  * Nobody is accused of being too slow: busy machines, lossy links and changed routes slow honest crawlers down, and
  * whoever reports too much only loses subnets.
  *
- * When the path over a third crawler is shorter than D, that is used, because a bad route between two crawlers is not
- * their distance. It is reduced by what the suspect's nearest witness measured, because a busy machine answers late.
+ * If the path over a third crawler is shorter than D, that is used instead, because a bad route between two crawlers
+ * does not show their distance. What the suspect's nearest witness measured is deducted, because a busy machine
+ * answers late.
  *
  * One pair does not show which of the two is wrong. A report counts as impossible when most of the subnet's witnesses
  * contradict it. A crawler is accused when that happens on many subnets, by several witnesses, and far more often than

@@ -89,13 +89,13 @@ export function createTrustStore(pool: Pool) {
         [crawlerId, score, watchedPages],
       );
     },
-    /** Distrusts the crawler and notifies coordinators; returns false when it already was. */
+    /** Distrusts the crawler and notifies coordinators. Returns false if it was distrusted before. */
     distrust: async (distrust: Distrust) => await distrustCrawler(pool, distrust),
-    /** Fetches again what distrusted crawlers still sent, up to a limit each; returns the number of pages. */
+    /** Fetches again what distrusted crawlers have still sent, up to a limit each. Returns the number of pages. */
     fetchLeftovers: async (now: Date, mostPages: number) => await fetchLeftovers(pool, now, mostPages),
-    /** Measurements of distinct subnets since then by trusted crawlers, from each latest round; by method. */
+    /** Reads, by method, what trusted crawlers measured of each subnet in its latest round since `since`. */
     probedSubnets: async (since: Date) => await probedSubnets(pool, since),
-    /** Distrusts its probe reports and notifies coordinators; returns false when they already were. */
+    /** Distrusts the crawler's probe reports and notifies coordinators. Returns false if they were distrusted before. */
     doubtProbes: async (doubt: Omit<Distrust, "drain">) => await doubtProbes(pool, doubt),
   };
 }

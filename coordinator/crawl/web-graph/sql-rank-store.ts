@@ -37,7 +37,7 @@ const tables = {
 
 /**
  * Needs a connection of its own without an open transaction, so that vacuum can remove each iteration's rows. The
- * caller drops the work tables; if the connection was lost, the next ranking does.
+ * caller drops the work tables. If the connection was lost, the next ranking does so.
  */
 export async function rankBySql(
   client: PoolClient,

@@ -190,9 +190,9 @@ export function turnedAway(remoteAddress: string, words: string): EdgeIncident {
 }
 
 /**
- * Who waits to be let in, first come first served: so many are worked on at once, nothing is begun for who has gone,
- * and who would wait for too long is told when to come back. Those get times one after another, as fast as others were
- * let in until now, so that they do not all come back at once.
+ * The queue of crawlers to be admitted, in order of arrival. A limited number are admitted at the same time, nothing
+ * is started for a crawler that has left, and one that would wait too long is told when to return. Those times follow
+ * each other at the pace of admissions so far, so that crawlers do not all return at once.
  *
  *   now ├── half of mostWaitMs ──┤ 1st sent away ┤ 2nd ┤ 3rd … ┤ mostAwayMs: from the 1st on again
  */

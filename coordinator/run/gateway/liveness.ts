@@ -4,15 +4,15 @@ import { timerMs } from "../../core/timer-ms.ts";
 import { unreported } from "../../place/crawlers/crawler.ts";
 
 /**
- * Whether a crawler is still there, on a connection that may have died without a word (a half-open TCP
- * connection sends no FIN): it vanished when three heartbeats in a row have not come, and not before.
+ * Detects that a crawler has vanished, since its connection may have died silently (a half-open TCP connection sends
+ * no FIN). A crawler has vanished when three heartbeats in a row were missed, and not before.
  *
- * Bytes of a long message under way count as signs, too, but not for ever.
+ * While a long message arrives, its bytes count as signs of life, too, but not for ever.
  *
  *   last sign ─ H ─ missed ─ H ─ missed ─ H ─ missed ─ H/4 ─ vanished        before the fourth is due
  *
- * Time is counted in ticks of our own loop and not by a clock: where this process stood still itself, what
- * the crawlers sent meanwhile waits in the sockets and is read first.
+ * Time is counted in ticks of our own event loop instead of by a clock: if this process itself was frozen, what
+ * crawlers sent meanwhile waits in the sockets and is read first.
  */
 
 interface HeartbeatWatchSettings {

@@ -3,8 +3,8 @@
  *
  * awaiting-hello → checking (version, key, arrival) → open → closed
  *
- * A refusal, a loss or a goodbye closes it from any state. While open, it holds the crawler to its credits and the order of its
- * results, acknowledges commits, and watches heartbeats.
+ * A refusal, a loss or a goodbye closes it from any state. While open, it enforces the crawler's credits and the
+ * order of its results, acknowledges commits, and watches heartbeats.
  */
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";

@@ -4,7 +4,7 @@
  * unknown tickets, leases are void, and changes have other numbers.
  */
 
-/** Entries of the journal stay in the database for this many days; the latest ones stay for good. */
+/** For how many days entries of the journal stay in the database. The latest ones stay for good. */
 export const journalDays = 30;
 
 /** State of a Postgres server. What it does not report is null. */

@@ -1,10 +1,10 @@
 /**
- * The journal outside the database: a folder of files with a line for each entry, which are only ever added to. A line
- * carries the digest of what it says, so that one that was cut short, or changed, is told from the others:
+ * The journal outside the database: a folder of files to which a line is appended for each entry. A line contains the
+ * digest of its entry, so that a line that was cut short or altered is recognised:
  *
  *   {"check":"5b3c0d1e2f4a6978","entry":{"entryId":…,"number":…,"epoch":…,"at":…,"kind":…,"key":…,"value":…}}
  *
- * Several processes add to it (coordinator and commands), so an entry may stand there twice.
+ * Several processes append to it (coordinator and commands), so an entry may occur twice.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -15,7 +15,7 @@ import { z } from "zod";
 import { DatabaseError } from "#core/errors";
 
 const entrySchema = z.object({
-  /** Equal in the database and every journal. */
+  /** The same in the database and in every journal. */
   entryId: z.uuid(),
   /** Order of creation within an epoch. */
   number: z.number().int().nonnegative(),

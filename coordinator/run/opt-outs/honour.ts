@@ -1,12 +1,12 @@
 /**
- * Opt-outs as the running fleet honours them: whenever one is recorded (by whichever coordinator or command) the
- * connected crawlers are told first, then the frontier is brought in line. Sites prove that it is theirs by a record in DNS:
+ * Applies opt-outs in the running fleet. When one is recorded, by any coordinator or command, connected crawlers are
+ * told first, then the frontier is brought in line. A site proves that a request is its own by a DNS record:
  *
  *   _nearcrawl.www.example.org.  TXT  "opt-out=TOKEN"
  *
- * which takes no request to a site that wants none, and which only who holds the domain can make. Or by the same words in a file
- * below (`readProofFile`), which is asked for only when somebody says that it is there. A file proves its host and what is on it, and
- * not other hosts below it.
+ * This takes no request to a site that wants none, and only the holder of the domain can make the record.
+ * Alternatively the same words are in a file (`readProofFile`), which is requested only if somebody says that it is
+ * there. A file proves its host and what is on it, but no hosts below it.
  */
 
 import { createHash } from "node:crypto";

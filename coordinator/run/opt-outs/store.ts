@@ -223,7 +223,7 @@ async function record(client: PoolClient, request: WeighedRequest, now: Date): P
   );
   const known = open[0]?.opt_out_id ?? null;
   const optOutId = known ?? (await insert(client, request, now));
-  // A finished erasure is counted separately; an unfinished one continues.
+  // A finished erasure is repeated with counts of its own, while an unfinished one continues.
   if (known !== null && request.erases === true)
     await client.query(
       `update opt_out

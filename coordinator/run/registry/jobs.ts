@@ -1,7 +1,7 @@
 /**
- * Starts the registry's jobs (fetch the registries' files, plan an import, apply a plan, roll back or forward), each in a
- * process beside the coordinator, and records their progress and end. Any coordinator may request a job's end; the one that
- * runs it learns of that with its next note, a second later.
+ * Starts the registry's jobs (fetch the registries' files, plan an import, apply a plan, roll back or forward), each
+ * in a process of its own, and records their progress and end. Any coordinator may request the end of a job. The
+ * coordinator that runs it learns of the request when it next records progress, a second later.
  *
  *   start ──► running ──► done | failed
  *                ├─────► cancelled     somebody requested its end

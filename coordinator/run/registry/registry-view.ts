@@ -235,7 +235,7 @@ async function outdatedWords(
 
 const sorted = (texts: readonly string[]) => [...new Set(texts)].sort().join();
 
-// The publishers of imported data, with links to their terms. These are hints for operators; only the terms are binding.
+// The publishers of imported data, with links to their terms. These are hints for operators. Only the terms are binding.
 
 const registryPublishers: RegistryValue["publishers"] = [
   {

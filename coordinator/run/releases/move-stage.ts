@@ -166,7 +166,7 @@ interface NextStage {
 const onlyOne: NextStage = { stage: "one", percent: null, ends: false };
 const nowhere: NextStage = { stage: "none", percent: null, ends: true };
 
-/** After it was good in all crawlers for the soak time, it is the fleet's regular release. */
+/** A release that did well in all crawlers for the soak time becomes the fleet's regular release. */
 function after(stage: ReleaseStage): NextStage {
   if (stage === "one") return { stage: "percent", percent: automaticPercent, ends: false };
   return { stage: "all", percent: null, ends: stage === "all" };

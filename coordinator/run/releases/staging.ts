@@ -140,7 +140,7 @@ export const defaultSoakMinutes = 60;
 /** Share of the fleet in the second stage, in percent. */
 export const automaticPercent = 5;
 
-/** After this time offline a crawler counts as gone. A restart or a network failure usually takes less. */
+/** A crawler offline for this long counts as gone. A restart or a network failure takes less. */
 const goneAfterMs = 600_000;
 
 /** How much larger the share of crawlers that returned or are gone may be in the stage than elsewhere. */

@@ -1,7 +1,8 @@
 /**
  * The settings that determine how the fleet behaves. The room that uses a setting declares it with bounds and
- * default; the coordinator's file is read with them (coordinator/config.ts). Policies are settings that operators may
- * change at run time. They have their texts here; those of other settings are in coordinator/setting-words.
+ * default, and the coordinator's file is read by these declarations (coordinator/config.ts). A policy is a setting
+ * that operators may change at run time, and has its texts in its declaration. The texts of other settings are in
+ * coordinator/setting-words.
  */
 import { z } from "zod";
 import { type DeepReadonly, type PolicyNames, policy } from "../../core/policy.ts";

@@ -1,4 +1,4 @@
-/** The channel between the coordinators of one database: NOTIFY in its schema. */
+/** The channel between the coordinators of one database: Postgres' NOTIFY in the database's schema. */
 import type { Pool } from "pg";
 import { Gathered } from "#core/coalesce";
 import { tell } from "#db/schema-channel";

@@ -43,7 +43,7 @@ interface SharingPorts {
 
 export type Sharing = ReturnType<typeof sharing>;
 
-/** It is either the same crawler or a copy; its tickets show which (crawlers/admit-crawler). */
+/** The newcomer is either the same crawler or a copy, as its tickets show (crawlers/admit-crawler). */
 const elsewhere: Refusal = {
   code: "replaced",
   reason: "this crawler is connected to another coordinator of this fleet by now",
