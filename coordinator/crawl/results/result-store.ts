@@ -66,7 +66,7 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       lastSequence: number;
     }): Promise<TakenResults> => await take(pool, { ...batch, known }),
 
-    /** Returns each crawler's fetches and wire bytes after `since`, to restore its daily budget. */
+    /** Returns each crawler's fetches and wire bytes from `since` on, to restore its daily budget. */
     async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
       const { rows } = await pool.query<{ crawlerId: CrawlerId; pages: number; bytes: number }>(
         `select crawler_id as "crawlerId", count(*)::int as pages, sum(wire_bytes)::float8 as bytes

@@ -85,7 +85,7 @@ async function freeHost(client: PoolClient, { key, hostNotBefore }: ArrivedOpini
   await settleHosts(client, [key.hostHash]);
 }
 
-/** SQL: what is known about the software of crawler row `c`. */
+/** SQL: what `isOfferedTo` takes, for crawler row `c`. */
 const ofCrawler = {
   crawlerId: "c.crawler_id",
   release: "c.release_version",

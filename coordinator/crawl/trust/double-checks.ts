@@ -310,7 +310,7 @@ export async function judgeCheck(
     return await weigh(verdict.suspect, ports, settings, now);
   }
   if (verdict.type === "cannot-tell") return await watchUnproven(check.crawlerId, ports, settings, now);
-  // Pages that agree make those of the same host count that differ.
+  // Agreeing pages are needed before differing pages of the same host count.
   if (verdict.type === "agree" && check.cause === "follow-up") {
     await weigh(check.crawlerId, ports, settings, now);
   }
