@@ -1,4 +1,4 @@
-/** Tables change_feed and page_change: reads the feed. */
+/** Reads the feed of changes (tables change_feed and page_change). */
 import { inflateRawSync } from "node:zlib";
 import type { Pool } from "pg";
 import { urlHost } from "#core/ip/url-host";
@@ -243,20 +243,20 @@ function cursorFault(at: number, { last, removedThrough, jumps }: FeedState): Cu
 export interface ChangeQuery {
   readonly filter: ChangeFilter;
   readonly limit: number;
-  /** Only changes with lower numbers. */
+  /** Includes only changes with lower numbers. */
   readonly before?: number;
 }
 
 export type ChangesRead =
   | {
       readonly type: "read";
-      /** In number order. */
+      /** The matching changes, in number order. */
       readonly changes: readonly PageChange[];
       /** The next cursor: there is no matching change between the last one listed and this number. */
       readonly next: number;
       readonly more: boolean;
     }
-  /** Some changes after the cursor were removed. */
+  /** The cursor is too old: some changes after it were removed. */
   | { readonly type: "too-old"; readonly removedThrough: number }
   /** The database was restored and has lost some changes that the reader had. `goOnFrom` is the last one that both know. */
   | { readonly type: "lost"; readonly goOnFrom: number; readonly wentBackAt: Date }

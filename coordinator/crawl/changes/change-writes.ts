@@ -195,7 +195,7 @@ async function differencesOf(
   );
 }
 
-/** Removes texts of opted-out pages. `sql` selects rows `p` with a host's hash and a URL. */
+/** Removes the stored texts of opted-out pages. `sql` selects rows `p` with a host's hash and a URL. */
 export async function forgetDifferencesOf(
   pool: Pool | PoolClient,
   { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },

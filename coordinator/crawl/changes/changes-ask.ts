@@ -95,7 +95,7 @@ Examples:
 };
 
 interface ChangesTold {
-  /** In number order. */
+  /** The changes found, in number order. */
   readonly changes: readonly ReturnType<typeof toldChange>[];
   readonly next: number;
   readonly more: boolean;
@@ -191,7 +191,7 @@ function placeItem({ part, before, removed, added, after }: TextPlace, last: Tex
   }${added === "" ? nothing : html` <ins><bdi>${added}</bdi></ins>`} <bdi>${after}</bdi></li>`;
 }
 
-// Parses a request for the change feed from an address or a command, and reads the answer.
+// Parses a request for the change feed, by page or command, and reads the answer.
 
 /** The parameters as typed. An omitted one does not filter. */
 interface ChangesAsked {

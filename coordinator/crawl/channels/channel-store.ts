@@ -38,7 +38,7 @@ export function createChannelStore(pool: Pool) {
   };
 }
 
-/** Concurrent additions are serialised. */
+/** A lock makes concurrent additions wait for each other. */
 async function add(pool: Pool, rules: ChannelRules, now: Date): Promise<Channel | readonly string[]> {
   const hostHash = hostHashOf(rules.host);
   return await inTransaction(pool, async (client) => {
@@ -117,7 +117,7 @@ function withoutHash({ hostHash: _, ...channel }: KeptChannel): Channel {
 
 const urlsAtOnce = 5000;
 
-/** How often a channel's pages are counted and its URLs checked again. */
+/** How often a channel's pages are counted and its URLs are checked again. */
 const againMs = 3_600_000;
 
 /** Settles each channel that is new or due. Returns how many URLs were excluded. */
@@ -147,7 +147,7 @@ async function settleChannel(pool: Pool, channel: KeptChannel, now: Date): Promi
 
 interface Batch {
   readonly taken: number;
-  /** Excluded URLs that are still leased. */
+  /** How many of the excluded URLs are still leased. */
   readonly leased: number;
   readonly last: UrlHash | null;
 }

@@ -45,7 +45,7 @@ interface SettledPiece {
 
 export async function settleClaims(pool: Pool, settings: TakingSettings): Promise<SettledPiece> {
   return await inTransaction(pool, async (client) => {
-    // Exchanges take this lock too, so none runs during a piece.
+    // Exchanges take this lock, too, so none runs during a piece.
     await client.query("select from related_coordinator order by peer_id for update");
     const { rows } = await client.query<Cursor>(
       "select settled_claims, settling_waits, host_cursor, url_cursor_host, url_cursor_url from claims_settling for update",

@@ -72,7 +72,7 @@ const inviteCoordinator = post({
     nodes: [
       lead(html`Copy the key now: it is <strong>shown only once</strong>. Put these lines into the settings of the joining coordinator
 (<code>nearcrawl coordinator --config FILE</code>); <code>owns</code> names its domains.`),
-      // The owned domain is an example.
+      // The domain in `owns` is only an example.
       code(JSON.stringify({ parent: { ...parent, owns: [".gr"] } }, null, 2)),
       picture(html`<p><a href="/coordinators">Back to the coordinators</a></p>`),
     ],

@@ -63,7 +63,7 @@ type Message = Omit<ChildMessage, "urls"> & { readonly given: GivenUrls };
 
 export type ExchangeStore = ReturnType<typeof createExchangeStore>;
 
-/** Each method is one transaction. */
+/** Each method runs in one transaction. */
 export function createExchangeStore(pool: Pool) {
   return {
     answer: async (childId: number, message: Message, settings: TakingSettings) =>

@@ -148,7 +148,7 @@ export const parentSettings = z.strictObject({
     .regex(/^[A-Za-z0-9_-]{43}$/, "is not a pin of a TLS key: 43 characters of base64url")
     .nullable()
     .default(null),
-  /** Domain sets by name: ".gr", "example.org not blog.example.org". */
+  /** Domain sets, such as ".gr" or "example.org not blog.example.org". */
   owns: z
     .array(z.string().min(1).max(300))
     .min(1, "must name a domain set at least")
@@ -161,7 +161,7 @@ export const parentSettings = z.strictObject({
 
 /** The setting `coordinators` in the settings file: the exchange with parent and children. */
 export const coordinatorsSettings = z.strictObject({
-  /** How often the parent is asked while nothing waits. */
+  /** Interval at which the parent is asked while nothing waits. */
   everySeconds: z.number().min(0.1).max(3600).default(5),
   /** Maximum URLs waiting for one coordinator, at about 200 bytes each. Beyond it, the least linked and oldest are dropped. */
   mostWaitingUrls: z.int().min(1000).max(100_000_000).default(1_000_000),

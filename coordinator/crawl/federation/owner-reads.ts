@@ -1,4 +1,4 @@
-/** Finds the owner of a URL or host for `who`, by the current claims and by table foreign_url. */
+/** Finds the owner of a URL or host for `who`, from the current claims and table foreign_url. */
 import type { Pool } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { isoOrNull } from "../../database/cached-read.ts";

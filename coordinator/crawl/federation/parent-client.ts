@@ -20,7 +20,7 @@ type ParentReply =
   | { readonly type: "unreachable"; readonly words: string };
 
 interface ParentRoute {
-  /** `https://host[:port]`, or `http://` on loopback. */
+  /** The parent's address: `https://host[:port]`, or `http://` on loopback. */
   readonly url: string;
   readonly key: string;
   /** SHA-256 of its TLS key (RFC 7469 section 2.4) in base64url. `null` relies on public certificate authorities. */

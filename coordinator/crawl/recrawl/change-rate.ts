@@ -72,8 +72,8 @@ export function addSums(a: VisitSums, b: VisitSums): VisitSums {
 const priorFactor = 10;
 
 /**
- * Changes per day from the visits and the prior expectation: the maximum of the likelihood times a log-normal prior
- * around `expectedPerDay`. It works without any visits, and the more there are, the less the prior counts.
+ * Returns changes per day from visits and the prior expectation: the maximum of the likelihood times a log-normal
+ * prior around `expectedPerDay`. It works even without visits. The more visits there are, the less the prior counts.
  */
 export function likelyChangesPerDay(sums: VisitSums, expectedPerDay: number): number {
   const expected = Math.log(between(expectedPerDay));

@@ -6,7 +6,7 @@
  * any unit would do.
  */
 
-/** The sums over a group that a reassignment needs (sample-store.ts). */
+/** Sums over a group's channels, from which reassignments are made (sample-store.ts). */
 export interface GroupRecord {
   readonly channels: number;
   /**
@@ -26,7 +26,7 @@ export interface GroupRecord {
 
 export interface Reassignment {
   readonly intervalSeconds: readonly number[];
-  /** `LastSuccessRate` for the next reassignment. */
+  /** The paper's `LastSuccessRate` for the next reassignment. */
   readonly successRates: readonly number[];
 }
 
@@ -86,7 +86,7 @@ interface ReassignmentInput {
   readonly groups: readonly GroupRecord[];
   /** The intervals in force. A group without channels keeps its own, and so do all groups before anything was downloaded. */
   readonly intervalSeconds: readonly number[];
-  /** The `successRates` of the last reassignment. */
+  /** The `successRates` from the last reassignment. */
   readonly lastSuccessRates: readonly number[];
   /** δ: the factor applied to an interval, between 0 and 1. */
   readonly encourageRate: number;

@@ -118,7 +118,10 @@ export function rateAtMultiplier(changesPerDay: number, importance: number, mult
   return changesPerDay / changesPerFetchAt(share);
 }
 
-/** Solves 1 − (1 + x)e^(−x) = share, for a share in (0, 1), from a table and then by Halley's steps to about 1e-13. */
+/**
+ * Solves 1 − (1 + x)e^(−x) = share for a share in (0, 1): interpolates in a table, then refines by Halley's steps to
+ * about 1e-13.
+ */
 export function changesPerFetchAt(share: number): number {
   if (share < 1e-8) return seriesRoot(share);
   let x = share < tableEnd ? fromTable(share) : nearOne(1 - share);
@@ -163,7 +166,7 @@ function nearOne(rest: number): number {
   return Math.log1p(second) - Math.log(rest);
 }
 
-/** Uses x²/2 − x³/3 = share, where the closed form would cancel out. */
+/** Solves x²/2 − x³/3 = share, since for small shares the closed form would lose precision. */
 function seriesRoot(share: number): number {
   const x = Math.sqrt(2 * share);
   return x * (1 + x / 3);

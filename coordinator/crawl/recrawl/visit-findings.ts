@@ -99,7 +99,7 @@ export const defaultRecrawlSettings: RecrawlSettings = {
   intervalSeconds: 7 * daySeconds,
   firstRetrySeconds: 60,
   longestRetrySeconds: daySeconds,
-  // RFC 9309 section 2.4: a robots.txt is not used for longer than 24 hours.
+  // RFC 9309 section 2.4: a robots.txt must not be used for longer than 24 hours.
   refusedRetrySeconds: daySeconds,
   goneAfter: 3,
   goneRetrySeconds: 30 * daySeconds,
@@ -161,7 +161,7 @@ function isMissing(outcome: FetchOutcome): boolean {
   return outcome.type === "http-error" && (outcome.status === 404 || outcome.status === 410);
 }
 
-/** Statuses of a temporary condition: time-out, too early, too many requests, any server error. */
+/** Whether the status is of a temporary condition: time-out, too early, too many requests, or a server error. */
 function mayPass(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }

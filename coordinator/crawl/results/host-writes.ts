@@ -274,7 +274,7 @@ export async function noteNamedSitemaps(
   const named = new Map<HostHash, Map<string, UrlAddress & { readonly of: HostHash }>>();
   for (const { key, result } of results) {
     const { robots } = result;
-    // A robots.txt that could not be fetched withdraws nothing.
+    // If a robots.txt could not be fetched, earlier entries stay.
     if (robots === undefined || robots.state === "closed" || robots.state === "unreachable") continue;
     const sitemaps = robots.sitemaps.flatMap((url) => {
       const sitemap = urlKeyOf(url);

@@ -37,7 +37,7 @@ export async function siftResults(
   const lost = results.filter((one) => !found.has(one));
   const slow = held.filter((_one, index) => !isTooFast(held, index, batch.now));
   return {
-    // A URL counts once per batch.
+    // Each URL counts once per batch.
     counted: firstOfEach(
       slow.map(({ one, grantedAt, before }) => decided(inTime(one, grantedAt, batch.now), before)),
       ({ key }) => nameOf(key),

@@ -208,7 +208,7 @@ const entriesPerBand = 64;
 const leastShareOfWords = 0.8;
 
 export interface Text extends UrlAddress {
-  /** 16 hex digits. */
+  /** The simhash as 16 hex digits. */
   readonly simhash: string;
   readonly words: number;
 }

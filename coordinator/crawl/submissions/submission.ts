@@ -22,7 +22,7 @@ const urlAnswers = ["new", "known", "elsewhere", "refused"] as const;
 export const submissionBounds = {
   /** Maximum URLs per HTTP request. */
   urls: 10_000,
-  /** How long receipts are kept. */
+  /** How many days receipts are kept. */
   keepDays: 90,
   /** Receipts with more URLs do not show how many were fetched. */
   countedUrls: 10_000,

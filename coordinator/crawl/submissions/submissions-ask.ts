@@ -245,7 +245,7 @@ const submitOne =
   (deed: SubmissionDeed, label: string) =>
   (url: string): Action => ({ operation: submitUrls, values: { urls: url, deed }, label });
 
-/** Shows the receipt afterwards. */
+/** Shows the receipt when the request is done. */
 export const fetchAgain = submitOne("recrawl", "Fetch again now");
 
 /** For a URL that the frontier does not have. */

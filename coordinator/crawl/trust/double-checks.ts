@@ -50,7 +50,7 @@ export interface DoubleCheckPorts {
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
   /** Returns an unpredictable number, uniform in [0, 1). */
   readonly random: () => number;
-  /** Called when this crawler may get a comparison. */
+  /** Called with a crawler that may get a comparison if it asks for work. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
   readonly onDecided: (check: OpenCheck, step: Extract<CheckStep, { type: "verdict" }>) => Promise<void>;
 }

@@ -17,13 +17,13 @@ export interface PageSketch {
    * none      no information about the page: no answer, a refusal, a temporary error
    */
   readonly kind: "page" | "missing" | "redirect" | "other" | "none";
-  /** SHA-256 of the decoded body, hex. */
+  /** SHA-256 of the decoded body in hex. */
   readonly digest: string | null;
-  /** Simhash of the text, 16 hex digits. */
+  /** Simhash of the text as 16 hex digits. */
   readonly simhash: string | null;
   /** 48-bit hash of a page's title, a redirect's target or another content's type. */
   readonly titleHash: number | null;
-  /** The smallest 48-bit hashes of the links, ascending: all of them up to `maxSketchLinks`. */
+  /** The smallest 48-bit hashes of the links in ascending order, at most `maxSketchLinks`. */
   readonly links: readonly number[];
   readonly linkCount: number;
   /** Set if a bot gate answered instead of the site. */

@@ -31,7 +31,7 @@ interface TrustingPorts {
   readonly denied: () => DeniedTargets;
   readonly request: (subnetIds: readonly SubnetId[], cause: RoundCause) => void;
   readonly incidents: IncidentNotes;
-  /** Called when this crawler may get a comparison. */
+  /** Called with a crawler that may get a comparison if it asks for work. */
   readonly onAsked: (crawlerId: CrawlerId) => void;
   readonly version: string;
   readonly log: Log;

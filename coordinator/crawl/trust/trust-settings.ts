@@ -20,7 +20,6 @@ export const trustSettings = z.strictObject({
   watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
   /** Maximum time between the two fetches. Later, a page has changed too often by itself. */
   slotSeconds: seconds(86_400).default(600),
-  /** Share of altered pages that the test looks for in a liar. */
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
   threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),
   onDistrust: policy(z.enum(["drain", "keep"]).default("drain"), {

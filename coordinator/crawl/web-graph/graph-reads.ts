@@ -35,7 +35,7 @@ const tellEvery = 50_000;
 /** In COPY's format an array is ndim, flags and type, then the dimension's length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** Runs in a read-only transaction. `seed` must be unpredictable (link-graph.ts). */
+/** Needs a read-only transaction. `seed` must be unpredictable (link-graph.ts). */
 export async function readLinks(
   client: PoolClient,
   seed: number,

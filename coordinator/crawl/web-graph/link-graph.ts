@@ -65,7 +65,7 @@ export function inDegrees({ nodes, starts }: LinkGraph): Uint32Array {
   return degrees;
 }
 
-/** A growing list of links by node numbers, 8 bytes each. */
+/** A list of links between node numbers, at 8 bytes each. It grows as needed. */
 
 const firstCapacity = 4096;
 
@@ -93,7 +93,7 @@ export class LinkList {
     return this.#to.subarray(0, this.#count);
   }
 
-  /** Grows by half, so that less than twice the memory is needed. */
+  /** Grows by half, so that less than twice the memory is allocated. */
   #grow(): void {
     const capacity = Math.ceil(1.5 * this.#from.length);
     const [from, to] = [new Uint32Array(capacity), new Uint32Array(capacity)];

@@ -11,7 +11,7 @@ import type { GraphSummary } from "./summary.ts";
 
 export interface RankOptions {
   readonly settings: PageRankSettings;
-  /** Whether to store ranks, summary and corrected counts. */
+  /** Whether ranks, summary and corrected counts are stored. */
   readonly write: boolean;
   readonly at: Date;
 }

@@ -59,7 +59,7 @@ interface State {
   readonly shares: Float64Array;
 }
 
-/** The hot loop: one random read of `shares` per link. */
+/** The innermost loop, with one random read of `shares` per link. */
 function sweepOver(graph: LinkGraph, which: Uint32Array, { damping, ranks, shares }: State): number {
   const { starts, sources, outWeights, weights } = graph;
   let [changed, total] = [0, 0];

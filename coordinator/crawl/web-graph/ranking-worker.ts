@@ -1,4 +1,4 @@
-/** The ranking thread of web-graph/local-rank-store, with its own database connection. */
+/** The ranking thread of web-graph/local-rank-store. It has its own database connection. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openDatabase } from "#db/connect";
 import { rankLocally, type WorkerAnswer, type WorkerTask } from "./local-rank-store.ts";

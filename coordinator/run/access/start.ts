@@ -14,7 +14,7 @@ import { createOperatorTokenStore, createSessionStore, createSignInLinkStore } f
 import { signInRoutes } from "./sign-in-routes.ts";
 import { tokenOperations } from "./tokens-ask.ts";
 
-/** The settings that decide who can reach the pages. */
+/** The settings that determine who can reach the pages. */
 interface ExposureSettings {
   readonly access: { readonly anonymous: "read" | "nothing" | null };
   readonly listen: { readonly host: string };

@@ -1,4 +1,4 @@
-/** The API of releases: the files that crawlers fetch. */
+/** API operations for releases: the files that crawlers fetch. */
 import { z } from "zod";
 import { type ApiOperations, answer, get, record } from "../../web/api-operation.ts";
 
