@@ -1,7 +1,7 @@
 /**
- * Erases one page: its texts, links, visits, history, link texts on other pages, and pending results. The URL has opted out
- * before, so nothing of it returns and late results are dropped. Two things stay: the opt-out, and a deletion in the feed of
- * changes, by which exports delete it.
+ * Erases one page: its texts, links, visits, history, link texts on other pages, and pending results. The URL has
+ * opted out before, so nothing of it returns, and late results are dropped. Two things stay: the opt-out, and a
+ * deletion in the feed of changes, by which exports delete the page.
  */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
@@ -12,13 +12,13 @@ import { takeNamed } from "../../crawl/frontier/held-url-store.ts";
 import { enterHeirs, isComparable, removeTexts, type Text } from "../../crawl/results/page-writes.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 
-/** Row counts by table, without zeros. */
+/** Number of rows by table, without zeros. */
 export type ErasedRows = Readonly<Record<string, number>>;
 
-/** The reason of a change that no visit found. */
+/** Reason given for a change that no visit found. */
 export const reasonOfOptOut = "its site has opted out";
 
-/** Tables from which the page's rows are deleted. */
+/** Tables whose rows of the page are deleted. */
 const deletedTables = ["page", "page_fetch", "out_link", "url_rank", "foreign_url"] as const;
 
 const columnsOfChange = (
@@ -26,7 +26,7 @@ const columnsOfChange = (
   "location difference"
 ).split(" ");
 
-/** Tables whose rows stay with these columns emptied. */
+/** Tables whose rows stay, but with these columns emptied. */
 const clearedTables: Readonly<Record<string, readonly string[]>> = {
   frontier_url:
     "etag last_modified digest last_status last_fetched_at out_links change_ratio changes_per_day".split(" "),
@@ -34,11 +34,11 @@ const clearedTables: Readonly<Record<string, readonly string[]>> = {
   page_change_inbox: columnsOfChange,
 };
 
-/** Comparisons stay as evidence of who gave which opinion, without the compared content. */
+/** Comparisons stay, as evidence of who gave which opinion, but without the content compared. */
 const clearedComparison = `url = '', words = '',
   opinions = (select coalesce(jsonb_agg(one - 'sketch'), '[]') from jsonb_array_elements(opinions) one)`;
 
-/** `url` is canonical, without its scheme. */
+/** `url` is canonical and has no scheme. */
 export async function erasePage(pool: Pool, url: string, now: Date): Promise<ErasedRows> {
   const keys = keysOf(url);
   const columns = columnsOf(keys, ["hostHash", "urlHash"]);
@@ -89,8 +89,8 @@ async function removeTextsOf(client: PoolClient, columns: readonly unknown[]): P
 }
 
 /**
- * Erases link texts on pages of all hosts, and submissions and rejections with that URL. A linking page brings its text back
- * when its links change, unless it is erased too.
+ * Erases link texts on pages of all hosts, and submissions and rejections of that URL. A page that links to it brings
+ * its link text back when its links change, unless that page is erased, too.
  */
 export async function eraseMentions(pool: Pool, url: string): Promise<ErasedRows> {
   const keys = keysOf(url);
@@ -132,7 +132,7 @@ interface Key {
   readonly url: string;
 }
 
-/** Covers both schemes, unless the port fits only one. */
+/** Returns the keys for both schemes, unless the port fits only one. */
 function keysOf(url: string): readonly Key[] {
   return ["https:", "http:"].flatMap((scheme) => {
     const key = urlKeyOf(scheme + url);
