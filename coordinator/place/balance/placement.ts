@@ -36,7 +36,7 @@ interface WantedProbe {
 
 const usualBreadth = 24;
 
-/** Capacity left beside a subnet too large for any crawler. Nothing fits, but unlike 0 it does not mean departed. */
+/** Share of capacity left beside a subnet too large for any crawler. Nothing fits, but unlike 0 it does not mean departed. */
 const usedUpShare = 1e-9;
 
 /**

@@ -51,7 +51,7 @@ interface CrawlerPresence {
   readonly offlineReason: string | null;
   /** When it began draining, online or not. Null if it is not draining. */
   readonly drainingSince: Date | null;
-  /** Since when it, having joined a working fleet, waits for the subnets nearest to it. Null if it has them. */
+  /** Since when it waits for the subnets nearest to it, after joining a working fleet. Null if it has them. */
   readonly joiningSince: Date | null;
   /** The coordinator that it is or was last connected to. */
   readonly coordinatorNumber?: number;
@@ -94,7 +94,10 @@ export type DrainedBy = "operator" | "partner";
 /** The connected fleet, provided by the gateway. */
 export interface Fleet {
   online(): readonly CrawlerId[];
-  /** Asks a crawler to measure. Resolves with `failed` if it is gone or misses the deadline. Never rejects. */
+  /**
+   * Asks a crawler to measure. Resolves with its report, or with `failed` if it is gone or misses the deadline. Never
+   * rejects.
+   */
   probe(
     crawlerId: CrawlerId,
     target: {

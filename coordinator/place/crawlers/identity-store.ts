@@ -54,7 +54,7 @@ export function createIdentityStore(pool: Pool) {
       if (await keyUses.ask({ keyId, now })) await keepKey(pool, { crawlerId, keyId, now });
     },
 
-    /** Records that the newest key is on the crawler's disk. Older keys end after a grace period, and the invitation is used up. */
+    /** Records that the newest key is on the crawler's disk. Older keys end after a grace period. The invitation is used up. */
     keyKept: async (crawlerId: CrawlerId, now: Date): Promise<void> =>
       await keepKey(pool, { crawlerId, keyId: null, now }),
 
@@ -165,7 +165,7 @@ interface KeyUse {
   readonly now: Date;
 }
 
-/** Returns, for each use, whether the key had not been known to have arrived. */
+/** Returns, for each use, whether it is the first sign that the crawler received the key. */
 async function noteKeyUses(pool: Pool, used: readonly KeyUse[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ key_id: number; is_new: boolean }>(
     `update crawler_key k
@@ -218,7 +218,7 @@ async function tradeIn(pool: Pool, trades: readonly TicketTrade[]): Promise<Trad
   return trades.map((trade) => done.get(trade)!);
 }
 
-/** A folder known before the database was restored is treated as unknown (coordinator/journal). */
+/** A folder known before the database was restored is treated as unknown (coordinator/run/journal). */
 const unknownFolder: KnownFolder = { ticket: null, ticketBefore: null, arrivals: [] };
 
 async function foldersOf(

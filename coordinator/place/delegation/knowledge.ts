@@ -75,7 +75,7 @@ export class DelegationKnowledge {
     this.#countAtRoot(slot, 1);
   }
 
-  /** Undoes one `record`, before the subnet changes its crawler or leaves the tree. Ignores keys where the crawler owns nothing. */
+  /** Undoes one `record` before the subnet changes its crawler or leaves the tree. Ignores keys where it owns nothing. */
   forget(placement: Placement, crawlerId: CrawlerId): void {
     const slot = this.#slots.get(crawlerId);
     if (slot === undefined) return;

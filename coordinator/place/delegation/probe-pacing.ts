@@ -225,7 +225,7 @@ export class ProbeBudget {
   }
 }
 
-/** Maximum targets per network. Beyond it, those not probed in the last second are forgotten. */
+/** Maximum targets remembered per network. Beyond it, those not probed in the last second are forgotten. */
 const targetsKept = 64;
 
 function forgetIdleTargets(line: Line, nowMs: number): void {

@@ -75,7 +75,7 @@ export function createDelegationStore(
       await waiting(pool, limit, except, somebody()),
     /** A URL and address to probe in these subnets (recalibration and retries). */
     targetsFor: async (subnetIds: readonly SubnetId[]) => await targetsFor(pool, subnetIds, somebody()),
-    /** The latest rounds of whole subnets decided by measurement, oldest first. Anycast rounds are left out: they teach nothing. */
+    /** The latest rounds of whole subnets decided by measurement, oldest first. Anycast rounds teach nothing and are left out. */
     latestRounds: async (limit: number): Promise<MeasuredRound[]> =>
       await readRows<MeasuredRound>(pool, selectLatestRounds, [limit]),
     /** Stores round, probes and, if decided, the delegation and its history, in one transaction. */
