@@ -1,6 +1,6 @@
 /**
- * The coordinator's settings from a JSON file and flags: checked once, with all faults reported together, unknown
- * names refused, and frozen. setting-words describes each. The command reads the environment.
+ * The coordinator's settings, from a JSON file and flags. They are checked once and frozen; all faults are reported together,
+ * and unknown names are refused. setting-words describes each. The command reads the environment.
  */
 import { isIPv4, isIPv6 } from "node:net";
 import type { Pool } from "pg";
@@ -33,10 +33,10 @@ const listen = z.strictObject({
 
 const tls = z.strictObject({ certificateFile: z.string().min(1), keyFile: z.string().min(1) });
 
-/** Registry imports started from the pages. */
+/** Settings for registry imports that are started from the pages. */
 const registry = z.strictObject({
   filesFolder: z.string().min(1).max(4096).nullable().default(null),
-  /** Memory for one job: 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
+  /** Memory limit of one job. Importing 10 million objects took 1.9 GB (test/bench/results/rir-import.md). */
   jobMegabytes: z.int().min(256).max(1_000_000).default(4096),
   jobMinutes: z.int().min(1).max(10_080).default(720),
   shrinkageWarningShare: z.number().min(0).max(1).default(suspiciousShare),
@@ -70,7 +70,7 @@ const backup = z.strictObject({
   warnAfterHours: z.number().min(0).max(8760).nullable().default(48),
 });
 
-/** Reading by anonymous visitors; changes always need a sign-in. */
+/** What anonymous visitors may read. Changes always need a sign-in. */
 const access = z.strictObject({
   anonymous: z.enum(["read", "nothing"]).nullable().default(null),
 });
@@ -106,7 +106,7 @@ export const configSchema = z.strictObject({
   search: search.prefault({}),
   backup: backup.prefault({}),
   alerts: alertsSettings.prefault({}),
-  /** The parent coordinator, which receives what is not this one's (WEB-SAILOR section 4.4), or null. */
+  /** The parent coordinator, which receives the URLs that this coordinator does not own (WEB-SAILOR section 4.4), or null. */
   parent: parentSettings.nullable().default(null),
   coordinators: coordinatorsSettings.prefault({}),
   heartbeatSeconds: seconds(600).default(10),
@@ -121,7 +121,7 @@ export const configSchema = z.strictObject({
     .optional(),
   contact: z.string().min(3).max(200).nullable().default(null),
   /**
-   * Crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421). The key set is at publicUrl
+   * Whether crawlers with an identity sign their requests to sites (Web Bot Auth, RFC 9421). The key set is at publicUrl
    * (default: the origin of the User-Agent's page), which must reach this coordinator by https.
    */
   signRequests: z.boolean().default(false),
@@ -144,7 +144,7 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   return frozen({ ...checked.data, userAgent });
 }
 
-/** Accepts files of earlier versions: hints are gone, and the strategy *ncis* is now *optimal*. */
+/** Accepts files of earlier versions, which have hints (no longer used) and call the strategy *optimal* *ncis*. */
 function withoutFormer(values: unknown): unknown {
   if (typeof values !== "object" || values === null || Array.isArray(values)) return values;
   const { hints: _, ...kept } = values as Record<string, unknown>;
@@ -160,7 +160,7 @@ function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof co
   return `Nearcrawl/${userAgentVersion} (+${reachable})`;
 }
 
-/** Adapts the settings when the coordinator listens at another port than they state. */
+/** Adapts the settings when the coordinator listens on another port than they name. */
 export function listeningAt(config: CoordinatorConfig, port: number): CoordinatorConfig {
   const values = config as z.infer<typeof configSchema> & { userAgent: string };
   const moved = { ...values, listen: { ...values.listen, port } };
@@ -176,7 +176,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path || "settings"}: ${issue.message}`];
 }
 
-/** Checked separately, so that an exposed address is reported whatever else is wrong. */
+/** This schema is separate, so that an exposed address is reported whatever else is wrong. */
 const exposureSchema = z.object({
   listen: z.object({ host: listen.shape.host }).prefault({}),
   tls: z.unknown().optional(),
@@ -211,21 +211,21 @@ export interface CoordinatorOptions {
   readonly log: Log;
   /** The software's version, shown on pages. */
   readonly version: string;
-  /** The folder for tree snapshots; null: the tree is built from the database at every start. */
+  /** The folder for tree snapshots. If null, the tree is built from the database at every start. */
   readonly snapshotFolder?: string | null;
   /** The folder of the journals beside the database (coordinator/journal), or null. */
   readonly journalRoot?: string | null;
-  /** The socket for the home's commands; null: they use the database alone. */
+  /** The socket for the home's commands. If null, they use the database alone. */
   readonly socketPath?: string | null;
-  /** Runs registry jobs; absent: none can be started from the pages. */
+  /** Runs registry jobs. If absent, none can be started from the pages. */
   readonly registryHost?: RegistryHost | null;
-  /** Keeps a crawler release available, before listening and regularly. Absent: operators do. */
+  /** Keeps a crawler release available; called before listening and regularly. If absent, operators do this. */
   readonly keepReleases?: (now: Date, pool: Pool) => Promise<void>;
   /** The watched clock (core/own-clock); default: the system's. */
   readonly machineClock?: MachineClock;
   /** An operator has checked the clock, so the age of the database's last write does not matter. */
   readonly clockIsRight?: boolean;
-  /** A simulated clock, compared with nothing; default: the machine's. */
+  /** A simulated clock, which is not compared with any other. Default: the machine's. */
   readonly now?: () => Date;
   /** A monotonic clock for watching the other coordinators of this database. */
   readonly nowMs?: () => number;

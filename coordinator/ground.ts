@@ -1,6 +1,6 @@
 /**
- * The foundation of all rooms, made first: the coordinator's place in the database and its session there, the
- * settings in force, the stores, the gateway, and the database's contents in memory.
+ * The foundation of all rooms, which is made first: the coordinator's number in the database and its session there, the
+ * settings in force, the stores, the gateway, and the parts of the database that are kept in memory.
  */
 import { hostname, networkInterfaces, uptime } from "node:os";
 import { EventLoopWatch } from "#core/clock";
@@ -50,7 +50,7 @@ import { Counters } from "./tell/overview/metrics.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
 import { OwnCertificate } from "./web/own-certificate.ts";
 
-/** Slower connections count as failed. */
+/** A connection attempt that takes longer counts as failed. */
 const presenceConnectMs = 3000;
 
 export type Ground = Awaited<ReturnType<typeof layGround>>;
@@ -71,7 +71,7 @@ export async function layGround(options: CoordinatorOptions) {
     place = await takePlace(options, watch);
     await migrate(place.database);
     ground = await makeGround(options, { ...place, watch });
-    // Listening first, so that changes made during the reading are read again.
+    // Listening starts first, so that rows changed during the reading are read again.
     await ground.others.listen();
     const hasWitnesses = ground.config.trust.witnesses;
     await readWhatIsKnown({ ...ground, ...ground.stores, hasWitnesses }, ground.now());
@@ -102,7 +102,7 @@ async function takePlace(options: CoordinatorOptions, { now }: OwnWatch) {
   const url = withSessionName(given.url, presence.sessionName);
   const pool = createPool(url, given.pool.options.max);
   void presence.replaced.then(() => {
-    // Over a severed connection, waiting for answers would take minutes.
+    // On a severed connection, waiting for answers would take minutes.
     if (pool instanceof ServerPool) pool.sever("Connection terminated: others have taken over");
   });
   const database: Database = { ...given, url, pool };
@@ -224,8 +224,6 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
   };
 }
 
-// What a coordinator watches of itself beside its work: the database, its clock, its event loop, its
-// certificate.
 
 type OwnWatch = ReturnType<typeof watchOwn>;
 
@@ -271,7 +269,7 @@ const systemMachineClock: MachineClock = {
   uptimeMs: () => uptime() * 1000,
 };
 
-/** Whether the peer is on this machine and so uses the same clock. */
+/** Whether the address is one of this machine, so that its peer uses the same clock. */
 export function isOwnAddress(address: string): boolean {
   const plain = address.replace(/^::ffff:/i, "");
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
@@ -279,7 +277,8 @@ export function isOwnAddress(address: string): boolean {
 }
 
 /**
- * Call before anything is written. Throws ClockError; a supervisor restarts the coordinator when the clock is right.
+ * Must be called before anything is written. Throws ClockError; a supervisor then restarts the coordinator once the clock is
+ * right.
  */
 async function requireRightClock(
   { database, clockIsRight = false, log, now }: CoordinatorOptions & { readonly now: () => Date },

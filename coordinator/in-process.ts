@@ -1,6 +1,6 @@
 /**
- * Pages and operations in a command's own process, over the database alone, with the coordinator's router, for one
- * request. What only a coordinator's memory holds is answered from the database.
+ * Answers one request for a page or operation in a command's own process, with the coordinator's router but only the
+ * database. What otherwise only a coordinator's memory holds is read from the database, too.
  */
 import type { FastifyInstance } from "fastify";
 import type { Pool } from "pg";
@@ -26,9 +26,9 @@ import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
   readonly database: Database;
-  /** The coordinator's settings; null: defaults. */
+  /** The coordinator's settings; null means the defaults. */
   readonly config: CoordinatorConfig | null;
-  /** DNS servers; empty: the system's. */
+  /** DNS servers; an empty list means the system's. */
   readonly resolvers: readonly string[];
   readonly audit: (pool: Pool) => Pick<AuditLog, "record">;
   /** Reports the cause of a 500, because a command has no log. */

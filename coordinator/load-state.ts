@@ -1,4 +1,4 @@
-/** Reads the coordinator's state at its start, and the tree again when the registry changes. */
+/** Reads the coordinator's state at its start, and reads the tree again when the registry changes. */
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import type { FrontierStore } from "./crawl/frontier/frontier-store.ts";
@@ -49,7 +49,7 @@ export async function readAnew(
   await relearnRtts(ports);
 }
 
-/** Row by row, because a million records at once would briefly take 250 MB. */
+/** Reads row by row, because a million records at once would briefly take 250 MB. */
 async function loadDelegations({
   delegations,
   state,
@@ -84,7 +84,7 @@ export async function followRegistry(ports: RegistryPorts): Promise<{ stop(): Pr
       if (isStopped) return;
       await swapTree(ports);
       clearTimeout(again);
-      // An import may still fail, or the database may be away, without any notice.
+      // Tried again, because an import may fail, or the database be away, without any notice.
       if (state.generation === null) again = setTimeout(changed, rootsAgainMs).unref();
     });
   };
@@ -115,7 +115,7 @@ async function swapTree(ports: RegistryPorts): Promise<void> {
   }
 }
 
-/** `snapshots`: reading the tree from one is ten times faster than from its rows. */
+/** With `snapshots`, the tree is read from one, which is ten times faster than reading its rows. */
 export async function readState(
   { pool }: Pick<Database, "pool">,
   snapshots?: TreeSnapshots,
@@ -129,14 +129,14 @@ export async function readState(
   return state;
 }
 
-// After a registry import, the new tree is built beside the old one and replaces it, and hosts in other subnets than
-// before are reassigned. Delegations of unchanged subnets continue.
+// After a registry import, the new tree is built beside the old one and replaces it, and hosts whose subnet has changed are
+// reassigned. Delegations of unchanged subnets continue.
 
 interface RefreshTreePorts {
   readonly subnets: Pick<SubnetStore, "registryInForce" | "readRows" | "readPublished">;
   readonly frontier: Pick<FrontierStore, "reassignSubnets">;
   readonly state: CoordinatorState;
-  /** Tree snapshots; without them every tree is built from rows. */
+  /** If absent, every tree is built from rows. */
   readonly snapshots?: TreeSnapshots;
 }
 
@@ -180,10 +180,10 @@ export async function refreshTree(ports: RefreshTreePorts): Promise<{ subnets: n
 // At the start, the latest rounds are replayed from the database, so that the first decisions after a restart are as
 // good as the last ones before it.
 
-/** Enough to describe the fleet's surroundings; more would only replace earlier ones. */
+/** This many rounds describe the fleet's surroundings; more would only replace earlier ones. */
 const roundsRead = 2000;
 
-/** Needs the tree, the delegations and the crawlers' RTTs; returns how many rounds were used. */
+/** Needs the tree, the delegations and the crawlers' RTTs. Returns how many rounds were used. */
 async function relearnRtts({
   delegations,
   state,

@@ -1,6 +1,6 @@
 /**
- * The coordinator from start to stop: the foundation, the rooms, and the pages. Its memory is read from the database,
- * so it can be killed and restarted at any time.
+ * The coordinator from start to stop: the foundation, the rooms, and the pages. All its memory is read from the database, so
+ * it can be killed and restarted at any time.
  */
 
 import type { CoordinatorOptions } from "./config.ts";
@@ -16,8 +16,8 @@ export interface RunningCoordinator {
   /** The address of its pages, API and crawler socket. */
   readonly webUrl: string;
   /**
-   * Resolves with the reason when the database went back to an earlier state, or when others considered this
-   * coordinator frozen and replaced it: its memory is obsolete, and it must restart.
+   * Resolves with the reason when this coordinator's memory is obsolete and it must restart: the database went back to an
+   * earlier state, or others considered this coordinator frozen and replaced it.
    */
   readonly hasToStartOver: Promise<string>;
   stop(): Promise<void>;
@@ -38,7 +38,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     for (const room of rooms) await room.stop?.();
     await ground.incidents.flush();
     await pages?.web.close();
-    // The journal stops last, to copy what rooms and pages wrote while ending.
+    // The journal stops last, so that it copies what rooms and pages write while they end.
     await journal.stop();
     await ground.end();
   };
@@ -46,7 +46,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     const opened = openRooms(ground, options.database.url);
     rooms = opened.rooms;
     for (const room of rooms) await room.begin?.();
-    // While the rooms start, visitors get pages, but crawlers are not served yet.
+    // While the rooms start, visitors already get pages, but crawlers are not served yet.
     pages = await openPages(ground, opened);
     for (const room of rooms) await room.start?.();
     await journal.start();

@@ -22,7 +22,7 @@ const info = {
 
 let described: OpenApi | null = null;
 
-/** Made on demand, because it takes about 90 ms. */
+/** Call it only when needed, because it takes about 90 ms. */
 export function describeApi(): OpenApi {
   described ??= makeDescription();
   return described;

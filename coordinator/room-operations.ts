@@ -1,6 +1,6 @@
 /**
- * All operations. Commands, the API description, `find` and the runbook's reference are made from this list. A
- * module's operations are its exports whose names end in Operations or Api. The room is one of room-pages.ts, and the
+ * All operations. Commands, the API description, `find` and the runbook's reference are made from this list. A module's
+ * operations are its exports whose names end in Operations or Api. The room is one of those in room-pages.ts and is the
  * default tag in the API description.
  */
 import type { ApiOperation, ApiOperations } from "./web/api-operation.ts";
@@ -45,14 +45,14 @@ const modules: readonly (readonly [room: string, load: () => Promise<Loaded>, ta
 ];
 
 interface ModuleOperations {
-  /** The index of its module, for loading it alone. */
+  /** The index of its module, by which it can be loaded alone. */
   readonly module: number;
   readonly room: string;
   readonly tag: string;
   readonly operations: ApiOperations;
 }
 
-/** `only`: indexes of modules; default: all. */
+/** Loads the modules with the indexes `only`, or all. */
 export async function loadOperations(
   only: readonly number[] = [...modules.keys()],
 ): Promise<readonly ModuleOperations[]> {

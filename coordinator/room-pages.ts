@@ -1,6 +1,6 @@
 /**
- * Each room's part of the pages, by the room's name in room-operations.ts. A coordinator loads all of them, a command
- * only the one it needs.
+ * Each room's part of the pages, by the room's name in room-operations.ts. A coordinator loads all of them; a command loads
+ * only the one that it needs.
  */
 import type { WebPart } from "./ask/add-operations.ts";
 import type { RoomOptions } from "./start-web.ts";
@@ -45,7 +45,7 @@ const rooms: Readonly<Record<string, Parts>> = {
   access: async (all) => (await import("./run/access/start.ts")).accessParts(all.pool, all),
 };
 
-/** `room`: the only room to load; default: all. */
+/** Loads the pages of one `room`, or of all. */
 export async function pagesOfRooms(options: RoomOptions, room?: string): Promise<readonly WebPart[]> {
   const asked = Object.entries(rooms).filter(([name]) => room === undefined || name === room);
   return (await Promise.all(asked.map(([, parts]) => parts(options)))).flat();

@@ -52,7 +52,7 @@ import { scheduleSites } from "./tell/sites/start.ts";
 import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
 
-/** How often crawlers' service is checked: served here, or sent to others. */
+/** How often this coordinator checks whether to serve crawlers here or to send them to others. */
 const serveMs = 500;
 const confirmMs = 1000;
 /** How often heartbeats are written. */
@@ -60,9 +60,9 @@ const heartbeatsMs = 1000;
 const observeMs = 2000;
 /** How often the certificate is checked for renewal. */
 const certificateMs = 60_000;
-/** How often the crawler release's expiry is checked; releases are signed for months. */
+/** How often the crawler release's expiry is checked. Releases are signed for months, so this may be rare. */
 const keepReleasesMs = 6 * 3_600_000;
-/** Crawlers arrive in bunches after a start, which share one measurement. */
+/** After a start, crawlers arrive within a short time of each other and share one measurement. */
 const bunchMs = 1000;
 
 export interface OpenRooms {
@@ -75,8 +75,8 @@ export interface OpenRooms {
 }
 
 /**
- * `databaseUrl`: for a read-only process beside this one. From now on, the gateway passes messages of crawlers to the
- * rooms.
+ * Opens the rooms. From then on, the gateway passes crawlers' messages to them. `databaseUrl` is for a read-only process
+ * beside this one.
  */
 export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
@@ -183,7 +183,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     paces,
     optOutDuties({ pool, gateway: own, timekeeper, config, log, now }),
     linkCoordinators({ pool, timekeeper, metrics: metrics.coordinators, log, now }, config),
-    // Ends with the ground, after this coordinator has announced its end.
+    // The ground stops it, after this coordinator has announced its end.
     { ...others, start: async () => await others.start(delegations.queue), stop: async () => {} },
     outbox,
     moves,
@@ -250,7 +250,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
   return { rooms: [followers, ...rooms], jobPorts, searchIndex: index, live };
 }
 
-/** Follows operators' changes of the fleet, and registry imports. */
+/** Follows registry imports and operators' changes of the fleet. */
 function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
   const { pool, stores, state, timekeeper, snapshots, log } = ground;
   const followed: { stop(): Promise<void> }[] = [];
@@ -289,7 +289,7 @@ function ownRoom(
       const serve = async () => {
         // Without another coordinator, crawlers stay while the database is away.
         const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
-        // After a pause of its own, the process first checks whether it was replaced.
+        // After a pause of its own process, the coordinator first checks whether it was replaced.
         if (!isFit()) await within(confirmMs, presence.look()).catch(() => {});
         gateway.serve(isFit() ? null : standingAside);
       };
@@ -310,16 +310,15 @@ function ownRoom(
   };
 }
 
-// What a room provides to the coordinator. main.ts iterates over the rooms.
 
-/** Called in this order; all methods are optional. */
+/** What a room provides to the coordinator. The methods, all optional, are called in this order. */
 export interface Room extends CrawlerEvents {
-  /** Runs before any request is answered; a failure prevents the start. */
+  /** Runs before any request is answered. A failure prevents the start. */
   begin?(): Promise<void>;
   /** Starts following the database and the room's scheduled jobs. */
   start?(): void | Promise<void>;
   /** Cancels work in progress. */
   close?(): void;
-  /** Resolves when nothing of the room runs; called even if it was never started. */
+  /** Resolves when nothing of the room runs any more. It is called even if the room was never started. */
   stop?(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Descriptions of settings that are read once at the start, for the reference (ops/runbook/settings.md). Policies are
- * described in settings/schema. A test compares these names with the schema.
+ * Descriptions of the settings that are read once at the start, for the reference (ops/runbook/settings.md). A test compares
+ * their names with the schema. Policies are described in settings/schema.
  */
 export const settingWords: Readonly<Record<string, string>> = {
   databaseUrl:

@@ -45,7 +45,7 @@ interface OpenWebOptions {
   /** The socket for the home's commands, or null. */
   readonly socketPath: string | null;
   readonly health: OwnHealth;
-  /** Null: plain HTTP, for loopback or behind a proxy. */
+  /** Null means plain HTTP, on loopback or behind a proxy. */
   readonly certificate: OwnCertificate | null;
   /** Readiness checks use connections of their own. */
   readonly readiness: ReadinessReads;
@@ -57,12 +57,12 @@ interface OpenWebOptions {
   readonly registryHost: RegistryHost | null;
   readonly state: CoordinatorState;
   readonly succession: FleetPorts["succession"];
-  /** Called before listening, so that the crawlers' path exists from the start. */
+  /** It is called before listening, so that the crawlers' path exists from the start. */
   readonly attach: (server: Server) => void;
-  /** Awaited before a change is answered, so that it is in the journal, too. */
+  /** It is awaited before a change is answered, so that the change is in the journal by then. */
   readonly beforeAnswer?: () => Promise<void>;
   readonly now: () => Date;
-  /** Checks access by the database. */
+  /** Makes the access check, which reads the database. */
   readonly access: (pool: Pool) => Access;
   /** Each room's pages, API and actions. */
   readonly rooms: (options: RoomOptions) => Promise<readonly WebPart[]>;
@@ -74,11 +74,11 @@ export interface RoomOptions
     | ("rooms" | "access" | "attach" | "beforeAnswer" | "certificate" | "readiness")
     | ("socketPath" | "live" | "searchIndex")
   > {
-  /** The pages' connections: few, with short timeouts. */
+  /** The pages' connections, which are few and have short timeouts. */
   readonly pool: Pool;
   /** The coordinator's live state; null in a command. */
   readonly live: () => LiveState | null;
-  /** Whether a coordinator runs on the database; absent: this one does. */
+  /** Whether a coordinator runs on the database. If absent, this process is one. */
   readonly runs?: () => Promise<boolean>;
   /** The memory index; absent in a command. */
   readonly searchIndex?: SearchIndex;
@@ -90,7 +90,7 @@ export interface RoomOptions
 const readingConnections = 4;
 const readingTimeoutMs = 5000;
 
-/** The next ports that are tried when the port is taken. */
+/** How many ports after a taken one are tried. */
 const portsTried = 20;
 
 export async function openWebServer(options: OpenWebOptions): Promise<{ web: FastifyInstance; url: string }> {
@@ -175,7 +175,10 @@ async function listen(web: FastifyInstance, at: CoordinatorConfig["listen"]): Pr
   await atFreePort(at, async (port) => void (await web.listen({ host: at.host, port, backlog })));
 }
 
-/** Finds the port before anything names the page: the next free one when it is taken. */
+/**
+ * Returns the configured port, or the next free one if it is taken. The port must be known before any URL of the page is
+ * made.
+ */
 export async function portToListenAt(at: CoordinatorConfig["listen"]): Promise<number> {
   return await atFreePort(at, async (port) => {
     const server = createServer().listen(port, at.host);
@@ -204,12 +207,12 @@ async function atFreePort<Found>(
   }
 }
 
-/** The longest socket path that Linux, macOS and the BSDs all accept. */
+/** Maximum length of a socket path that Linux, macOS and the BSDs all accept. */
 const mostSocketPath = 103;
 
 /**
- * Listens for commands of the home's owner only. When that is impossible, the coordinator starts without it and
- * commands use the database. A stale socket is removed; one that answers belongs to another coordinator.
+ * Listens for commands, which only the home's owner can send. When that is impossible, the coordinator starts without the
+ * socket and commands use the database. A stale socket is removed; a socket that answers belongs to another coordinator.
  */
 async function listenForOwner(web: FastifyInstance, path: string, log: Log): Promise<Server | null> {
   const server = createServer(patience, ownersRouting(web.routing));
@@ -246,8 +249,8 @@ async function answersAt(path: string): Promise<boolean> {
 }
 
 /**
- * A separate queue for the pages, unaffected by connecting crawlers: Node accepts one connection of each per
- * event-loop turn.
+ * Gives the pages an accept queue of their own, unaffected by connecting crawlers: Node accepts one connection of each queue
+ * per event-loop turn.
  */
 async function listenForPages(
   server: Server,
@@ -265,9 +268,9 @@ async function listenForPages(
 
 interface WebSettings {
   readonly version: string;
-  /** PEM; null: plain HTTP, for loopback or behind a proxy. */
+  /** PEM, or null for plain HTTP (on loopback or behind a proxy). */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer } | null;
-  /** Exactly one proxy is in front, and sets X-Forwarded-For. */
+  /** Whether exactly one proxy is in front, which sets X-Forwarded-For. */
   readonly behindProxy?: boolean;
   /** The pages' configured address. */
   readonly publicUrl?: string | null;
@@ -283,16 +286,16 @@ export interface WebPorts {
   readonly log: Log;
   readonly settings: WebSettings;
   readonly now: () => Date;
-  /** Absent: nobody can sign in, and the pages are public. */
+  /** If absent, nobody can sign in and the pages are public. */
   readonly access?: Access;
   /** Awaited before a change is answered. */
   readonly beforeAnswer?: () => Promise<void>;
-  /** Records changes; absent: nothing is recorded. */
+  /** Records changes. If absent, nothing is recorded. */
   readonly audit?: Pick<AuditLog, "record">;
   readonly parts?: readonly WebPart[];
 }
 
-/** Limits on how long a request may take to arrive, and an idle connection to stay. */
+/** How long a request may take to arrive, and how long an idle connection may stay. */
 const patience = {
   ...{ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 30_000 },
   // Node's default of 30 s would enforce these limits far too late.
@@ -305,7 +308,7 @@ function serverOf(tls: WebSettings["tls"], handler: RequestListener): Server {
 
 const unaudited = { record: async () => {} };
 
-/** Loaded on demand, because it imports every room's operations. */
+/** Imported when needed, because it imports every room's operations. */
 const describeApi = async () => (await import("./open-api.ts")).describeApi();
 
 export function createWebServer(ports: WebPorts): FastifyInstance {
@@ -342,7 +345,10 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   return app;
 }
 
-/** Reads are answered at once. A failure of `beforeAnswer` becomes the answer. */
+/**
+ * Delays the answers to changes until `beforeAnswer` has run. If it fails, its failure becomes the answer. Reads are answered
+ * at once.
+ */
 function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): void {
   const waited = new WeakSet<FastifyRequest>();
   app.addHook("onSend", async (request) => {
@@ -352,7 +358,6 @@ function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): v
   });
 }
 
-// Assets, and robots.txt for other crawlers.
 
 function addAssets(app: FastifyInstance, settings: { readonly version: string }): void {
   app.get("/assets/:name", (request: FastifyRequest<{ Params: { name: string } }>, reply) => {
@@ -369,7 +374,8 @@ function addAssets(app: FastifyInstance, settings: { readonly version: string })
 }
 
 /**
- * For other crawlers (RFC 9309): the description of ours is public, other pages are costly and useless to an index.
+ * The robots.txt for other crawlers (RFC 9309). The description of our crawler is public; other pages are costly and useless
+ * to an index.
  */
 const robots = `User-agent: *
 Allow: /about-crawler

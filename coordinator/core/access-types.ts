@@ -5,7 +5,7 @@ import type { CrawlerId } from "./ids.ts";
 /** An unused link is valid for this many minutes. */
 export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;
 
-/** A session ends after `sessionIdleMs` without use, and at the latest after the span below. */
+/** A session ends after `sessionIdleMs` without use, and in any case after `sessionLongestMs`. */
 export const sessionIdleMs = 8 * 3_600_000;
 
 export const sessionMs = 7 * 86_400_000;
@@ -23,7 +23,7 @@ export interface Session extends Person {
   readonly issuedBy: string;
   readonly startedAt: Date;
   readonly lastUsedAt: Date;
-  /** The latest possible end; an unused session ends earlier. */
+  /** The latest possible end; a session that is not used ends earlier. */
   readonly endsAt: Date;
   readonly remoteAddress: string | null;
   readonly userAgent: string;
@@ -47,7 +47,8 @@ export interface SignInLinkStore {
   open(now: Date): Promise<SignInLink[]>;
   revoke(linkId: number, now: Date): Promise<SignInLink | null>;
   /**
-   * Uses the link up and starts this session. Returns null when the link was not open; of two concurrent requests, one gets it.
+   * Uses the link up and starts this session. Returns null when the link was not open. Only one of two concurrent requests
+   * gets it.
    */
   redeem(
     linkHash: string,
@@ -63,7 +64,7 @@ export interface SessionStore {
     whence: Whence,
     now: Date,
   ): Promise<(Session & { readonly said: string | null }) | null>;
-  /** Lists valid sessions, last used first; only those of one person when a name is given. */
+  /** Lists the valid sessions (only those of `name` if given), the last used first. */
   list(now: Date, name?: string): Promise<Session[]>;
   end(
     which: { readonly sessionId: number } | { readonly name: string; readonly exceptId: number },
@@ -104,29 +105,30 @@ export interface AskedRotation {
 
 export interface AskedSigningKey {
   readonly name: string;
-  /** A connected crawler is asked now, any other when it connects next. */
+  /** A connected crawler is asked at once, any other when it connects next. */
   readonly online: boolean;
 }
 
 export interface FleetKeys {
   /**
-   * Blocks a crawler, whichever key it shows, and notifies running coordinators. Returns null when no crawler has that name.
+   * Blocks a crawler, whichever key it presents, and notifies running coordinators. Returns null when no crawler has that
+   * name.
    */
   revoke(name: string, now: Date): Promise<CrawlerId | null>;
   /**
-   * Asks this crawler (null: all) for a new key. The previous key stays valid for this long after the new one has arrived.
-   * Crawlers without an identity and blocked ones are left out. Running coordinators are notified.
+   * Asks the named crawler, or all if null, for a new key, and notifies running coordinators. The previous key stays valid
+   * for `graceHours` after the new one has arrived. Blocked crawlers and those without an identity are left out.
    */
   askRotation(
     name: string | null,
     asked: { readonly graceHours: number; readonly now: Date },
   ): Promise<AskedRotation[]>;
-  /** Asks this crawler (null: all that make signing keys) for another one. Running coordinators are notified. */
+  /** Asks the named crawler, or all that make signing keys if null, for another signing key. Notifies running coordinators. */
   askSigningKey(name: string | null, now: Date): Promise<AskedSigningKey[]>;
 }
 
 export interface Secrets {
-  /** 256 random bits in base64url after the prefix, and their hash. */
+  /** Makes a secret (the prefix and 256 random bits in base64url) and its hash. */
   make(prefix?: string): { readonly secret: string; readonly hash: string };
   hash(secret: string): string;
 }

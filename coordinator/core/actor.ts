@@ -7,10 +7,10 @@ export const roles = ["partner", "staff", "operator"] as const;
 export type Role = (typeof roles)[number];
 
 /**
- * `read`: the crawl, the index, who crawls what and why. `url-write`: submit URLs. `site-recrawl`: refetch pages of sites that
- * name the token in DNS, as partners do for their own servers; `url-write` includes it. `fleet-*`: keys, invitations, budgets,
- * incidents, trust. `registry-write`: plan, apply, roll back. `policy-write`: the coordinator's settings. `access-write`:
- * tokens and other people's sign-in. `audit-read`: who changed what. `metrics-read`: /metrics.
+ * `read`: the crawl, the index, who crawls what and why. `url-write`: submit URLs. `site-recrawl`: refetch pages of sites
+ * that name the token in DNS, as partners do for their own servers (included in `url-write`). `fleet-*`: keys, invitations,
+ * budgets, incidents, trust. `registry-write`: plan, apply, roll back. `policy-write`: the coordinator's settings.
+ * `access-write`: tokens and other people's sign-in. `audit-read`: who changed what. `metrics-read`: /metrics.
  */
 export const scopes = [
   "read",
@@ -43,12 +43,15 @@ export interface Actor {
   readonly crawlers: readonly string[];
 }
 
-/** The actor of a request without sign-in. With `mayRead`, pages are open to everybody who can reach them. */
+/** The actor of a request without sign-in. `mayRead` is true where pages are public. */
 export function anybody(mayRead: boolean): Actor {
   return { name: "anybody", role: "anybody", scopes: mayRead ? ["read", "metrics-read"] : [], crawlers: [] };
 }
 
-/** `crawler` is the crawler concerned; a partner may act on its own ones where `partnersToo` is set. */
+/**
+ * Whether the actor may do this. Where `partnersToo` is set, a partner may do it to its own crawlers; `crawler` is the one
+ * concerned.
+ */
 export function mayDo(
   actor: Actor,
   scope: Scope | null,
@@ -59,9 +62,8 @@ export function mayDo(
   return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
 }
 
-// Nobody may grant what they may not do themselves.
 
-/** Returns a sentence that names what is missing, or null. */
+/** Nobody may grant what they may not do themselves. Returns a sentence that names the missing scopes, or null. */
 export function cannotGive(actor: Actor, given: readonly Scope[]): string | null {
   const missing = given.filter((scope) => !actor.scopes.includes(scope));
   return missing.length === 0
@@ -69,7 +71,7 @@ export function cannotGive(actor: Actor, given: readonly Scope[]): string | null
     : `${actor.name} cannot grant scopes that it does not have: ${missing.join(", ")}.`;
 }
 
-/** A partner controls its own crawlers as `fleet-write` controls all of them. */
+/** A partner may do to its own crawlers what `fleet-write` allows for all. */
 export function scopesOfPerson({ role }: Pick<Person, "role">): readonly Scope[] {
   return role === "partner" ? ["fleet-write"] : scopesOf[role];
 }

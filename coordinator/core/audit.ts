@@ -2,7 +2,7 @@
 
 const auditVias = ["page", "api", "command", "coordinator"] as const;
 
-/** `coordinator` marks changes that it made by itself, such as a release that it held. */
+/** `coordinator` marks changes that the coordinator made by itself, such as holding a release. */
 export type AuditVia = (typeof auditVias)[number];
 
 /** One change as its author reports it. The store bounds the size of `before` and `after`. */
@@ -12,7 +12,7 @@ export interface Change {
   /** The crawler, subnet or token that was changed; null when the change concerns the whole system. */
   readonly target: string | null;
   readonly words: string;
-  /** JSON values without secrets; absent where there was none. */
+  /** The values before and after as JSON, without secrets; each is absent if there was none. */
   readonly before?: unknown;
   readonly after?: unknown;
 }
@@ -33,7 +33,7 @@ export interface AuditQuery {
   /** `since` is inclusive, `until` exclusive. */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
-  /** Only entries before this one; absent: start at the latest. */
+  /** Only entries before this one. If absent, the list starts with the latest. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
 }
@@ -46,9 +46,9 @@ export interface AuditLog {
 /** One field that differs between before and after, as text. */
 
 interface ChangedField {
-  /** `limits.pagesPerDay`; empty for the value itself. */
+  /** Such as `limits.pagesPerDay`; empty when the value itself differs. */
   readonly field: string;
-  /** Null when the field was or is absent. */
+  /** Null when the field was absent. */
   readonly before: string | null;
   readonly after: string | null;
 }

@@ -5,7 +5,7 @@ import { timerMs } from "./timer-ms.ts";
 
 export interface AlarmClock {
   nowMs(): number;
-  /** Calls back once, at the earliest after `delayMs`; returns a function that cancels it. */
+  /** Calls back once, no earlier than after `delayMs`. Returns a function that cancels it. */
   wake(delayMs: number, callback: () => void): () => void;
 }
 
@@ -18,19 +18,19 @@ export const systemClock: AlarmClock = {
   },
 };
 
-/** Limits starts per second over every sliding window of one second. */
+/** Limits how many starts any sliding window of one second contains. */
 
 const windowMs = 1000;
 
 export class StartWindow {
   readonly #mostNow: () => number;
   #most: number;
-  /** The times of the last starts in a ring that grows only as far as it was filled. */
+  /** The times of the last starts, in a ring that grows only as it fills. */
   #timesMs: number[] = [];
   #next = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  /** `mostPerSecond` is called at each start because the limit may change. */
+  /** `mostPerSecond` is a function because the limit may change. */
   constructor(mostPerSecond: () => number) {
     this.#mostNow = mostPerSecond;
     this.#most = mostPerSecond();
@@ -50,7 +50,7 @@ export class StartWindow {
     this.#lastMs = nowMs;
   }
 
-  /** True when nothing started in the last second. */
+  /** Whether nothing started in the last second. */
   isIdle(nowMs: number): boolean {
     return nowMs - this.#lastMs >= windowMs;
   }
@@ -70,7 +70,7 @@ export class StartWindow {
 export class KeyedTurns<Key> {
   readonly #last = new Map<Key, Promise<void>>();
 
-  /** Settles as the work does; the next work of the key runs in either case. */
+  /** Settles as `work` does. The next work of the key runs in either case. */
   take(key: Key, work: () => Promise<void>): Promise<void> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const turn = before.then(work);
@@ -88,15 +88,15 @@ export class KeyedTurns<Key> {
   }
 }
 
-/** The most work in one turn of the event loop, however long the rest of the turn took. */
+/** Maximum time for work in one turn of the event loop, however long the rest of the turn took. */
 const mostTurnMs = 20;
-/** The work's time relative to the rest of the turn, normally and when other work has precedence. */
+/** How long work may take relative to the rest of the turn: normally, and when other work has precedence. */
 const turnShare = 1;
 const precededShare = 0.25;
 
 /**
- * Runs short pieces of work in order, in each turn of the event loop for at least `leastMs` or as long as the rest of the turn
- * took. Thousands of pieces then delay nothing else, and are not starved where turns are long.
+ * Runs short pieces of work in order. In each turn of the event loop they get at least `leastMs`, or as long as the rest of
+ * the turn took. Even thousands of pieces then delay nothing else, and they are not starved where turns are long.
  */
 export class LoopTurns {
   readonly #leastMs: number;
@@ -108,7 +108,7 @@ export class LoopTurns {
   #endedAtMs = 0;
   #isCounting = false;
 
-  /** While `isPreceded` returns true, other work comes first and a fifth of the time remains. `nowMs` is monotonic. */
+  /** While `isPreceded` returns true, the work gets only a fifth of the time. `nowMs` is monotonic. */
   constructor(leastMs: number, isPreceded = () => false, nowMs = () => performance.now()) {
     this.#nowMs = nowMs;
     this.#leastMs = leastMs;
@@ -158,13 +158,13 @@ export class LoopTurns {
 export interface EventLoopDelay {
   /** The 99th percentile of a turn's delay. */
   readonly p99Ms: number;
-  /** The longest delay, during which nothing ran. */
+  /** Maximum delay, during which nothing ran. */
   readonly mostMs: number;
 }
 
 const resolutionMs = 50;
 const minuteMs = 60_000;
-/** With fewer turns (about ten seconds) a 99th percentile is meaningless. */
+/** With fewer turns (about ten seconds), a 99th percentile would be meaningless. */
 const leastTurns = 200;
 
 const none: EventLoopDelay = { p99Ms: 0, mostMs: 0 };

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { timerMs } from "./timer-ms.ts";
 
-/** The longest time that requests are gathered: one piece of work costs about as much as 20 items in it. */
+/** Maximum time for which requests are gathered. One piece of work costs about as much as 20 items in it. */
 const usualLingerMs = 40;
 
-/** A longer wait for requests of a fleet that connects at once, where each must wait anyway. */
+/** A longer wait, for a fleet that connects at once, where each crawler must wait anyway. */
 export const arrivalLingerMs = 250;
 
-/** After a batch, the wait is this long for each of its items, so that few items hardly wait. */
+/** After a batch, the next one waits this long per item of the last, so that few items hardly wait. */
 const lingerEachMs = 20;
 
 /**
- * Combines concurrent requests for the same work: one batch runs at a time, and requests that arrive meanwhile go into the next
- * batch, for which it waits a moment. A single request does not wait.
+ * Combines concurrent requests for the same work. One batch runs at a time. Requests that arrive meanwhile go into the next
+ * one, which waits a moment for more. A single request does not wait.
  */
 export class Gathered<Item, Answer> {
   readonly #work: (items: readonly Item[]) => Promise<readonly Answer[]>;
@@ -21,7 +21,9 @@ export class Gathered<Item, Answer> {
   #waiting: Waiting<Item, Answer>[] = [];
   #isWorking = false;
 
-  /** `work` gets at most `most` items, all requested before it begins, and answers in their order. */
+  /**
+   * `work` gets at most `most` items and returns their answers in the same order. All items were requested before it begins.
+   */
   constructor(
     work: (items: readonly Item[]) => Promise<readonly Answer[]>,
     most: number,
@@ -70,8 +72,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Runs at most this much work at a time and queues the rest in order. A queued request holds no database connection, whose pool
- * would time out.
+ * Runs a limited number of works at a time and queues the rest in order. A queued request holds no database connection, since
+ * the pool would time it out.
  */
 export class AtOnce {
   readonly #most: number;
@@ -100,10 +102,10 @@ export class AtOnce {
   }
 }
 
-/** The most arriving crawlers that one statement handles. */
+/** Maximum number of arriving crawlers that one statement handles. */
 const mostArrivals = 200;
 
-/** Gathers what a whole fleet asks for when it connects at once. */
+/** Gathers the requests of a whole fleet that connects at once. */
 export const gatherArrivals = <Item, Answer>(
   work: (items: readonly Item[]) => Promise<readonly Answer[]>,
 ): Gathered<Item, Answer> => new Gathered(work, mostArrivals, arrivalLingerMs);

@@ -2,7 +2,7 @@
 
 const countryNames = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
 
-/** A lookup costs microseconds, and a page of results has dozens of them. */
+/** Cached, because a lookup costs microseconds and a page of results has dozens of them. */
 const knownNames = new Map<string, string>();
 
 /** Returns the code itself when it is unknown. */
@@ -13,7 +13,7 @@ export function countryName(code: string): string {
   return known;
 }
 
-/** Codes that stand for no country (private use or none); CLDR names them all the same. */
+/** Codes that stand for no country but have a name in CLDR. */
 const noCountries: ReadonlySet<string> = new Set(["ZZ", "XA", "XB", "QO", "EZ", "UN"]);
 
 /** Withdrawn codes of countries that split into several, so they cannot be resolved to one. */

@@ -1,10 +1,11 @@
 /**
- * Why something is in its state or is not crawled: one line of an explanation with its code, and whether it blocks the crawl.
+ * Why something is in its state or is not crawled: an explanation consists of lines, each with a code and whether it blocks
+ * the crawl.
  */
 
 export interface Standing {
   readonly code: StandingCode;
-  /** No fetch takes place while this holds. */
+  /** Whether this prevents every fetch. */
   readonly stops: boolean;
   readonly words: string;
 }
@@ -15,7 +16,7 @@ type StandingCode =
   | "complaints"
   | "url-rejected"
   | "url-unknown"
-  /** Its channel excludes it. */
+  /** The URL's channel excludes it. */
   | "outside-channel"
   | "host-unknown"
   | "other-coordinator"
@@ -34,9 +35,9 @@ type StandingCode =
   | "not-in-registry"
   | "differs-by-place"
   | "leaf-split"
-  /** The content of a space could not be counted in time. */
+  /** The space holds too much to count in time. */
   | "too-large-to-count"
-  /** Domain sets decide who may fetch it, and it is outside those of all crawlers or of its own crawler. */
+  /** Domain sets decide who may fetch the URL, and no crawler's set (or not that of its own crawler) contains it. */
   | "domain-set"
   | "no-domain-set"
   | "other-domain-set"
@@ -52,7 +53,7 @@ type StandingCode =
   | "address-refused"
   | "refused"
   | "gone"
-  /** The site asks for payment (402), for this URL or for all recent requests to the host. */
+  /** The site demands payment (402) for this URL, or did so for all recent requests to the host. */
   | "payment-required"
   /** A bot gate answers instead of the host. */
   | "bot-gate"
@@ -90,7 +91,7 @@ export const delegationCauseWords = {
   "domain-set": "in none of the domain sets of its subnet's crawler; nearest of those whose sets hold it",
 } as const;
 
-/** `joined`: a crawler connected that may be nearer and was not compared yet. */
+/** `joined` means that a crawler connected which may be nearer and was not compared yet. */
 export const roundCauseWords = {
   "new-subnet": "the subnet was new",
   "slow-fetches": "fetches had become slow",

@@ -2,7 +2,7 @@
  * Dates in others' text: HTTP fields (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850, asctime), mail dates of feeds (RFC 5322
  * section 3.3, with obsolete zones), ISO 8601 as profiled by W3C-DTF and RFC 3339. `Date.parse` is not used: it reads a date
  * without a zone in the machine's zone, "May" as 2001 and 31 February as 2 March. Here a date without a zone is UTC on every
- * machine, and an impossible day is no date.
+ * machine, and text with an impossible day is rejected.
  */
 
 /** Returns milliseconds since 1970, or null when the text is no date. */
@@ -99,12 +99,12 @@ function zoneMinutes(zone = "Z"): number | null {
   return Number(minutes) > 59 || east > 18 * 60 ? null : sign === "-" ? -east : east;
 }
 
-/** One year: a longer wait was meant otherwise or is capped. */
+/** One year. A longer wait cannot be meant, or would be capped anyway. */
 const longestRetryAfterSeconds = 31_536_000;
 
 /**
  * Reads Retry-After (RFC 9110 section 10.2.3) as seconds or an HTTP date; returns null when it is neither. Many servers send
- * the Unix time at which to return, in seconds or milliseconds, which as seconds from now would be decades.
+ * the Unix time at which to return, in seconds or milliseconds. Read as seconds from now, it would mean decades.
  */
 export function retryAfterSeconds(header: string | readonly string[] | undefined, now: Date): number | null {
   const text = [header ?? []].flat()[0]?.trim() ?? "";

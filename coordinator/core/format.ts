@@ -5,7 +5,7 @@ const steps: readonly (readonly [untilSeconds: number, unitSeconds: number, unit
   [Number.POSITIVE_INFINITY, 86_400, "days"],
 ];
 
-/** How far an instant is from now: "now", "in 12 s", "5 min ago". */
+/** Formats how far an instant is from now: "now", "in 12 s", "5 min ago". */
 export function whenWords(instant: string, now: Date): string {
   const seconds = (Date.parse(instant) - now.getTime()) / 1000;
   if (Math.abs(seconds) < 1) return "now";
@@ -20,7 +20,7 @@ export function spanWords(seconds: number): string {
   return `${Math.round(seconds / unitSeconds).toLocaleString("en-GB")} ${unit}`;
 }
 
-/** `2026-03-01 10:20:30 UTC`. */
+/** Formats an instant like `2026-03-01 10:20:30 UTC`. */
 export function instantWords(instant: string): string {
   return `${instant.slice(0, 10)} ${instant.slice(11, 19)} UTC`;
 }
@@ -36,7 +36,7 @@ export function earlierVisitsWords(visits: number, kept: number): string {
   return `${howMany(visits - kept, "earlier visit")} ${isOne ? "is" : "are"} counted and not listed: fetches are kept for a time (policy retention.fetchDays)`;
 }
 
-/** With fewer samples no mean and no share is shown. */
+/** With fewer samples, neither a mean nor a share is shown. */
 export const leastSamples = 30;
 
 export const enoughSamples = (samples: number): boolean => samples >= leastSamples;
@@ -69,7 +69,7 @@ export function percentText(share: number): string {
   return `${(100 * share).toFixed(share > 0.999 && share < 1 ? 2 : 1)} %`;
 }
 
-/** A sampled share: "93.2 %", with fewer than 30 samples "4 of 30 samples", with none "–". */
+/** Formats a sampled share: "93.2 %", "4 of 30 samples" if there are fewer than 30, "–" if there are none. */
 export function sampledShare(hits: number, samples: number): string {
   if (samples <= 0) return "–";
   return samples < leastSamples ? `${samples} of ${leastSamples} samples` : percentText(hits / samples);
@@ -79,7 +79,7 @@ export function rttText(rttMs: number | null): string {
   return rttMs === null ? "not measured" : `${msText(rttMs)}`;
 }
 
-/** A round-trip time is shown with three significant digits. */
+/** Formats a round-trip time with three significant digits. */
 export function msText(ms: number): string {
   const digits = ms >= 100 || ms === 0 ? 0 : ms >= 10 ? 1 : 2;
   return `${ms.toFixed(digits)} ms`;

@@ -1,6 +1,6 @@
 /**
- * Templates that escape by default: every value in `html` is text unless `html` made it. Attribute values must be in double
- * quotes, so that no value can leave its attribute.
+ * Templates that escape by default: every value in `html` is treated as text unless `html` made it. Attribute values must be
+ * in double quotes, so that no value can break out of its attribute.
  */
 const brand: unique symbol = Symbol("html");
 
@@ -27,7 +27,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Returns an external link target if it has one of the web's schemes, never a script; otherwise null. */
+/** Returns an external link target if its scheme is a web scheme (never a script); otherwise null. */
 export function safeHref(url: string): string | null {
   return /^https?:\/\//i.test(url) ? url : null;
 }

@@ -1,6 +1,7 @@
 /**
- * Branded identifiers, so that a crawler's number cannot be passed for a subnet's. All are integer keys of the table of that
- * name. Hashes are decimal strings of a signed 64-bit number, which Postgres' bigint holds and JavaScript's number does not.
+ * Branded identifiers, so that a crawler's number cannot be passed for a subnet's. All are integer keys of the table that
+ * they are named after. Hashes are decimal strings of a signed 64-bit number, which fits Postgres' bigint but not
+ * JavaScript's number.
  */
 declare const brand: unique symbol;
 type Branded<Base, Name extends string> = Base & { readonly [brand]: Name };

@@ -1,6 +1,6 @@
 /**
- * Incidents: misbehaviour of a crawler or stranger, and what an operator should know. Each is noted where it is found;
- * repetitions become one row with a count.
+ * Incidents: misbehaviour of a crawler or stranger, and other events that an operator should know about. Each is noted where
+ * it is found. Repetitions become one row with a count.
  */
 import type { CrawlerId } from "./ids.ts";
 
@@ -45,7 +45,7 @@ export interface IncidentStore {
   forget(before: Date): Promise<number>;
 }
 
-/** Notes incidents without waiting. It never fails, and a flood of notes causes few writes. */
+/** Notes incidents without waiting. Noting never fails, and a flood of notes causes few writes. */
 export interface IncidentNotes {
   note(incident: Incident): void;
 }
@@ -63,7 +63,10 @@ interface IncidentLogPorts {
 
 const gatherMs = 250;
 
-/** The most rows that wait to be written: a thousand crawlers with four kinds each. Beyond it, incidents are only counted. */
+/**
+ * Maximum number of rows that wait to be written (a thousand crawlers with four kinds each). Further incidents are only
+ * counted.
+ */
 const maxWaiting = 4000;
 
 const dayMs = 86_400_000;

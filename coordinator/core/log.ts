@@ -1,6 +1,4 @@
-/**
- * Log lines are JSON, one event each, with a fixed message and fields named as in the code. The message never holds a value.
- */
+/** Log lines are JSON, one per event, with a fixed message and fields named as in the code. The message never holds a value. */
 import pino, { type DestinationStream } from "pino";
 
 export interface Log {

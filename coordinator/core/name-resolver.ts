@@ -33,7 +33,7 @@ export function createNameResolver(options: {
   };
 }
 
-/** This many consecutive names without an answer are neither chance nor one domain's fault. */
+/** So many consecutive names without an answer are neither chance nor the fault of one domain. */
 const leastUnanswered = 5;
 
 /** Wraps a resolver and records since when it has answered nothing, not even that a name has no address. */
@@ -49,7 +49,7 @@ export class WatchedResolver implements NameResolver {
     this.#now = now;
   }
 
-  /** Null while the resolver answers, as far as is known. */
+  /** Null as long as no outage of the resolver is known. */
   get silent(): { readonly words: string; readonly since: Date } | null {
     if (this.#since === null || this.#unanswered.size < leastUnanswered) return null;
     return { words: this.#words, since: this.#since };
@@ -74,7 +74,7 @@ const noName = "the name does not exist";
 const noAddress = "the name has no address";
 const answers: ReadonlySet<string> = new Set([noName, noAddress]);
 
-/** A failed query outweighs the other's "no address", which may not be the whole truth. */
+/** A failed query takes precedence over the other query's "no address", because the failed one might have found an address. */
 function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   const codes = answers.map((answer) =>
     answer.status === "rejected" ? (answer.reason as { code?: string }).code : undefined,
@@ -98,11 +98,11 @@ function whyNot(answers: readonly PromiseSettledResult<unknown>[]): string {
   }
 }
 
-// TXT records (RFC 1035 section 3.3.14) through c-ares, as for addresses.
+// Looks up TXT records (RFC 1035 section 3.3.14) through c-ares, as above for addresses.
 
 const maxRecords = 64;
 
-/** Returns the joined strings of each record; an empty list when there are none or no server answers. Never rejects. */
+/** Returns the joined strings of each record, or an empty list if there are none or no server answers. Never rejects. */
 export function createTextResolver(options: {
   readonly servers: readonly string[];
   readonly timeoutMs?: number;

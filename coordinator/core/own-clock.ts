@@ -1,14 +1,15 @@
 /**
- * The time by which a coordinator decides. It is the machine's clock as long as that runs like the monotonic one. A clock that
- * jumps is not followed: time goes on as before, and writing stops, until other evidence says which of the two is right.
+ * The time by which a coordinator decides. It is the machine's clock as long as that runs at the rate of the monotonic one.
+ * After a jump of the machine's clock, the coordinator's time goes on as before and writing stops, until other evidence says
+ * which of the two is right.
  *
  *   wall clock ── jumps by more than 2 s ──► held (the monotonic clock counts on) ── the jump is taken back ──────────► followed
  *                                                ├── two thirds of the crawlers elsewhere go by the new time ──► followed
  *                                                └── nobody can tell: as long as it is wide, 10 s to 10 min; at most a day ──► followed
  *
- * Beside jumps it is compared with the database's clock, and with those of crawlers on other machines: where more than two
- * thirds of them, and at least two, differ the same way, this one is wrong. A database on this machine has the same clock and
- * proves nothing; a suspended machine is no jump (`uptimeMs`).
+ * The clock is also compared with the database's clock and with those of crawlers on other machines. If more than two thirds
+ * of these crawlers, and at least two, differ in the same direction, this clock is wrong. A database on this machine uses the
+ * same clock, so it proves nothing. A suspended machine does not count as a jump (`uptimeMs`).
  */
 import { spanWords } from "./format.ts";
 import type { CrawlerId } from "./ids.ts";
@@ -22,25 +23,26 @@ export interface MachineClock {
 }
 
 export interface ClockFault {
-  /** Readable by everybody, so it holds no names and no addresses. */
+  /** Anybody can read this text, so it holds no names and no addresses. */
   readonly words: string;
   readonly since: Date;
 }
 
-/** NTP keeps clocks within milliseconds; on a loaded machine the two readings may be up to a second apart. */
+/** NTP keeps clocks within milliseconds of each other, but on a loaded machine the two readings may be up to a second apart. */
 const jumpMs = 2000;
-/** The bound that `doctor` uses, beyond the answer's duration. */
+/** Maximum difference from the database's clock, in addition to the answer's duration; `doctor` uses the same. */
 const databaseMs = 5000;
-/** The bound that partners are asked to keep (membership/member.ts). */
+/** Maximum difference that partners are asked to keep (membership/member.ts). */
 const crawlersMs = 60_000;
 const leastCrawlers = 2;
-/** Crawlers send a heartbeat at least every 30 s. */
+/** A crawler's clock reading is valid this long. Crawlers send a heartbeat at least every 30 s. */
 const heardMs = 120_000;
 /**
- * A jump that nothing can confirm is held for as long as it is wide, within these bounds: a paused machine made a small one.
+ * A jump that nothing can confirm is held for as long as the jump itself, within these bounds, because a paused machine makes
+ * a small one.
  */
 const [leastHoldMs, mostHoldMs] = [10_000, 600_000];
-/** A longer jump is not followed without evidence, because old data would be deleted. */
+/** A longer jump is not followed without evidence, because following it would delete old data. */
 const mostFollowedMs = 86_400_000;
 const doubtMs = 86_400_000;
 
@@ -54,12 +56,12 @@ export class OwnClock {
   readonly #awakeSinceMs: number;
   #jumpedSteadyMs: number | null = null;
   #databaseAheadMs = 0;
-  /** For each crawler, how far its clock was ahead of the time here, and when (monotonic). */
+  /** For each crawler, how far its clock was ahead of our time, and when (monotonic) that was measured. */
   readonly #heard = new Map<CrawlerId, { readonly aheadMs: number; readonly steadyMs: number }>();
   #doubtedSteadyMs: number | null = null;
   #fault: ClockFault | null = null;
 
-  /** `onChange` is called within `now` when a fault begins or ends; `jumpedMs` is the change of the time here. */
+  /** `now` calls `onChange` when a fault begins or ends. `jumpedMs` is the change of our time. */
   constructor(machine: MachineClock, onChange: (fault: ClockFault | null, jumpedMs: number) => void) {
     this.#machine = machine;
     this.#onChange = onChange;
@@ -106,7 +108,7 @@ export class OwnClock {
 
   /** Takes the database's clock (ms since 1970), read within the last `tookMs`. */
   hearDatabase(atMs: number, tookMs: number): void {
-    // Compared with the wall clock, so that a jump of both clocks counts as a jump.
+    // The wall clock is used, so that a jump of both clocks counts as a jump.
     const aheadMs = atMs - (this.#machine.wall().getTime() - tookMs / 2);
     this.#databaseAheadMs = Math.abs(aheadMs) > databaseMs + tookMs / 2 ? aheadMs : 0;
     this.#judge();
@@ -120,13 +122,14 @@ export class OwnClock {
   }
 
   /**
-   * Called when the last write to the database is long ago or in the future: old data is deleted only once the clock is proven.
+   * Call it when the last write to the database is long ago or in the future. Old data is then deleted only once the clock is
+   * proven right.
    */
   doubt(): void {
     this.#doubtedSteadyMs = this.#machine.steadyMs();
   }
 
-  /** True when most crawlers elsewhere agree, or a day has passed since `doubt` was reported. */
+  /** Whether most crawlers elsewhere agree with our time, or a day has passed since `doubt` was called. */
   get isProven(): boolean {
     const steadyMs = this.#machine.steadyMs();
     if (this.#doubtedSteadyMs === null) return true;
@@ -169,7 +172,7 @@ export class OwnClock {
 
   #ended(jumpedMs: number): void {
     this.#jumpedSteadyMs = null;
-    // The difference was measured with the old time; the database is asked again in two seconds.
+    // The difference was measured with the old time. The database is asked again in two seconds.
     this.#databaseAheadMs = 0;
     this.#judge(jumpedMs);
   }
@@ -222,17 +225,20 @@ export function impossibleTime(now: Date): string | null {
 }
 
 /**
- * A clock further behind the last write was set back or never set. Smaller differences are corrected
+ * A clock further behind the last write must have been set back, or never set. Smaller differences are corrected
  * (frontier/of-the-future-writes).
  */
 const mostBehindMs = 2 * 86_400_000;
-/** No crawl is paused for longer unnoticed. */
+/** A clock further ahead of the last write is wrong: no crawl is paused this long without anybody noticing. */
 const mostAheadMs = 366 * 86_400_000;
 
-/** A start this long after the last written minute doubts its clock. */
+/** When a coordinator starts this long after the last written minute, its clock is doubted. */
 export const doubtedAfterMs = 2 * 86_400_000;
 
-/** As impossibleTime, for a start. `lastWritten` is the last minute that any coordinator of this database wrote, or null. */
+/**
+ * Like impossibleTime, but for a start. `lastWritten` is the last minute that any coordinator of this database wrote, or
+ * null.
+ */
 export function doubtfulStart(now: Date, lastWritten: Date | null): string | null {
   if (lastWritten === null) return null;
   const aheadMs = now.getTime() - lastWritten.getTime();

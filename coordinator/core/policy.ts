@@ -9,11 +9,11 @@ export interface PolicyWords {
   /** One sentence: what the setting does and what a higher or lower value costs. */
   readonly help: string;
   readonly unit: string | null;
-  /** The source of the default: a paper's section, a measurement or our own judgement. */
+  /** Where the default comes from: a paper's section, a measurement or our own judgement. */
   readonly origin: string;
-  /** One of the dozen settings that are usually changed; the others appear only in the full list. */
+  /** Marks one of the dozen settings that are usually changed. The others appear only in the full list. */
   readonly basic?: true;
-  /** The setting decides probe rounds, so a preview replays the latest ones (settings/preview). */
+  /** Marks a setting that affects probe rounds, so that a preview replays the latest ones (settings/preview). */
   readonly replayed?: true;
 }
 
@@ -41,7 +41,7 @@ export function policy<Schema extends z.ZodType>(schema: Schema, words: PolicyWo
 
 interface PolicySetting extends PolicyWords {
   readonly name: string;
-  /** The schema of the value without its default, so a missing value is refused. */
+  /** The schema of the value. It has no default, so a missing value is refused. */
   readonly schema: z.ZodType;
 }
 
@@ -67,7 +67,7 @@ export function following<Settings extends object>(now: () => Settings): Setting
   return readAnew((name) => now()[name as keyof Settings]);
 }
 
-/** Spreading or copying it would freeze the values, so its keys cannot be listed. */
+/** The keys of the object cannot be listed, because spreading or copying it would freeze the values. */
 export function readAnew<Settings extends object>(read: (name: string | symbol) => unknown): Settings {
   return new Proxy({} as Settings, {
     get: (_, name) => read(name),

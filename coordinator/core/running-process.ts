@@ -1,6 +1,8 @@
-/** Whether the process that made a lock, a mark or a folder still runs. */
 
-/** Includes processes of other users. Returns false for a number that is no process id. */
+/**
+ * Whether the process (of any user) that made a lock, a mark or a folder still runs. False for a number that is no process
+ * id.
+ */
 export function isRunning(pid: number): boolean {
   // Numbers below 1 denote process groups.
   if (!Number.isInteger(pid) || pid < 1) return false;

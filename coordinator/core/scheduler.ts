@@ -1,9 +1,9 @@
 /**
- * Runs flows periodically. A flow never overlaps itself: the interval starts at the end of the last run. A flow that throws is
- * logged and runs again at its next turn; stopping waits for running flows.
+ * Runs jobs periodically. A job never overlaps itself: the interval starts at the end of the last run. A job that throws is
+ * logged and runs again after its interval. Stopping waits for running jobs.
  *
- * Where several coordinators share a database, only the leader (crawlers/coordinator-presence-store) runs a flow, unless its
- * rule says `onEach`.
+ * If several coordinators share a database, only the leader (crawlers/coordinator-presence-store) runs a job, unless its rule
+ * says `onEach`.
  */
 
 import type { Log } from "./log.ts";
@@ -11,16 +11,16 @@ import { timerMs } from "./timer-ms.ts";
 
 /** Which coordinators run a job, and when. */
 interface JobRule {
-  /** Each coordinator runs it for its own sessions, memory and figures; otherwise only the leader does. */
+  /** Each coordinator runs it for its own sessions, memory and figures, rather than only the leader. */
   readonly onEach?: true;
-  /** It also runs while the clock is wrong, because it reports that or decides nothing by time. */
+  /** It runs even while the clock is wrong, because it reports that or does not decide by time. */
   readonly whateverTheClock?: true;
 }
 
 /** Whether decisions by time are allowed (core/own-clock). */
 interface DutyClock {
   isRight(): boolean;
-  /** Whether flows that delete old data (named `forget…`) may run. */
+  /** Whether jobs that delete old data (named `forget…`) may run. */
   mayForget(): boolean;
 }
 
@@ -29,13 +29,13 @@ interface Duty {
   readonly isOurs: () => boolean;
   readonly rule: JobRule;
   readonly everyMs: () => number;
-  /** The interval of its next turn; null while it was hurried or runs. */
+  /** The interval until the next run; null if the job was hurried or is running. */
   setMs: number | null;
   readonly work: () => Promise<unknown>;
   timer: NodeJS.Timeout | null;
   dueMs: number;
   running: Promise<void> | null;
-  /** Set when it was hurried during a run: it runs again this many ms after the end. Null: its interval applies. */
+  /** How many ms after the current run the job runs again, if it was hurried meanwhile; null if its interval applies. */
   againMs: number | null;
   startedMs: number | null;
   endedMs: number | null;
@@ -44,15 +44,15 @@ interface Duty {
   error: unknown;
 }
 
-/** The state of a flow, for monitoring; times are those of `performance.now()`. */
+/** The state of a job, for monitoring. Times are those of `performance.now()`. */
 export interface DutyReport {
   readonly name: string;
   readonly everyMs: number;
-  /** Null while it waits for its next turn. */
+  /** Null while the job waits. */
   readonly runningSinceMs: number | null;
-  /** When a turn last ended without an error, or null. Turns skipped because another coordinator leads count. */
+  /** When a run last ended without an error, or null. A run skipped because another coordinator leads counts. */
   readonly succeededMs: number | null;
-  /** Consecutive failures up to now. */
+  /** How many of the latest runs failed in a row. */
   readonly failures: number;
   readonly failingSinceMs: number | null;
   readonly error: unknown;
@@ -66,7 +66,9 @@ export class Timekeeper {
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
 
-  /** `leads` says whether this coordinator is the leader; absent: it is the only one. `onFailed` gets what a turn threw. */
+  /**
+   * `leads` returns whether this coordinator is the leader; if absent, it is the only one. `onFailed` gets what a run threw.
+   */
   constructor(
     log: Log,
     leads = () => true,
@@ -79,7 +81,7 @@ export class Timekeeper {
     this.#clock = clock;
   }
 
-  /** Aborts when flows should end, for work that `stop` would wait for too long. */
+  /** Aborted by `stop`. Long-running work should watch it, so that `stop` does not wait for that work to finish. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -88,7 +90,7 @@ export class Timekeeper {
     return this.#stopping.signal.aborted;
   }
 
-  /** `every` is in ms, or a function that is called at the end of each turn. */
+  /** `every` is in ms, or a function that is called after each run. */
   every(
     name: string,
     every: number | (() => number),
@@ -128,7 +130,7 @@ export class Timekeeper {
     }
   }
 
-  /** Runs a flow at the latest after `delayMs`; a running flow runs again that long after its end. */
+  /** Runs a job in `delayMs` at the latest. A running job runs again that long after its end. */
   hurry(name: string, delayMs = 0): void {
     const duty = this.#duties.get(name);
     if (!duty || this.#stopped) return;
@@ -154,7 +156,7 @@ export class Timekeeper {
     await Promise.all([...this.#duties.values()].map((duty) => duty.running));
   }
 
-  /** Schedules the next turn; `passedMs` of the interval have already passed. */
+  /** Schedules the next run; `passedMs` of the interval have already passed. */
   #scheduleNext(duty: Duty, passedMs = 0): void {
     const everyMs = duty.everyMs();
     this.#schedule(duty, Math.max(0, everyMs - passedMs));
@@ -201,7 +203,7 @@ export class Timekeeper {
   }
 }
 
-/** Names of jobs that other rooms hurry (core/scheduler). */
+/** Names of jobs that other rooms hurry. */
 export const jobs = {
   resolveHosts: "resolve-hosts",
   applyLinks: "apply-links",

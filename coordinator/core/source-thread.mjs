@@ -1,6 +1,6 @@
-// Loads a thread's TypeScript file in tests and development, bundled with its packages and cached until one of its files
-// changes. A TypeScript loader would compile its hundred modules one by one, which takes two to four seconds of CPU per thread.
-// Builds do not need it.
+// Loads a thread's TypeScript file in tests and development; builds do not need it. The file is bundled with its packages,
+// and the bundle is cached until one of its files changes. A TypeScript loader would compile the hundred modules one by one,
+// which takes two to four seconds of CPU per thread.
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -33,7 +33,8 @@ function isFresh(bundle) {
 }
 
 /**
- * Several threads may build at once. The list of inputs is written after the bundle, so that no thread takes an outdated one.
+ * Several threads may build at once. The list of inputs is written after the bundle, so that no thread uses an outdated
+ * bundle.
  */
 function build(source, bundle) {
   const beganMs = Date.now();
@@ -55,7 +56,7 @@ function build(source, bundle) {
   mkdirSync(folder, { recursive: true });
   rmSync(inputsOf(bundle), { force: true });
   place(bundle, outputFiles[0].contents);
-  // A file that changed during the build may be in the bundle or not.
+  // If a file changed during the build, the bundle may hold its old or its new text.
   const isOfNow = states.some(([, [mtimeMs]]) => mtimeMs >= beganMs);
   if (!isOfNow) place(inputsOf(bundle), JSON.stringify(Object.fromEntries(states)));
 }

@@ -3,8 +3,8 @@
  */
 import { styleText } from "node:util";
 
-// Aligned tables, no wider than the terminal. Cut text ends in an ellipsis; numbers are never cut, and nothing is cut in a pipe
-// or file.
+// Aligned tables, no wider than the terminal. Cut text ends in an ellipsis. Numbers are never cut, and in a pipe or file
+// nothing is.
 
 export interface Column {
   readonly title: string;
@@ -95,7 +95,7 @@ const formats = {
 } as const satisfies Record<Style, Parameters<typeof styleText>[0]>;
 
 export function painted(style: Style, text: string, { colours }: Pick<Paper, "colours">): string {
-  // The owner of the output decides about colours, because Node would check another stream.
+  // The owner of the output decides whether there are colours, because Node would check another stream.
   return colours ? styleText(formats[style], text, { validateStream: false }) : text;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Millions of distinct texts in one arena of UTF-8 bytes instead of JavaScript strings. The tree keeps its names in it and the
- * importer its holders. A text takes its bytes plus 16 to 32, depending on how full the columns are.
+ * Holds millions of distinct texts in one arena of UTF-8 bytes instead of JavaScript strings. The tree keeps its names here,
+ * and the importer its holders. A text takes its bytes plus 16 to 32, depending on how full the columns are.
  *
  * Ids are dense and in the order of first sight: 0, 1, 2 … Lookup uses open addressing over a table of ids, each next to its
  * text's hash: a miss costs one memory access, and growing reads the table sequentially.
@@ -14,7 +14,7 @@ interface TextPoolParts {
 const firstTextBytes = 4096;
 const firstPlaces = 256;
 
-/** The reach of 32-bit ends; JavaScript buffers may be larger. */
+/** Maximum that 32-bit ends can address. JavaScript buffers may be larger. */
 const mostTextBytes = 2 ** 32 - 1;
 
 export class TextPool {
@@ -33,7 +33,7 @@ export class TextPool {
     pool.#ends = ends.slice();
     pool.#count = ends.length;
     pool.#textBytes = text.length;
-    // Filled at the first lookup by text; a tree that only reads names never needs it.
+    // The table is filled at the first lookup by text, which a tree that only reads names never makes.
     pool.#table = new Int32Array(0);
     return pool;
   }
@@ -59,7 +59,7 @@ export class TextPool {
     return (this.#table[this.#placeOf(hashOf(this.#text, this.#textBytes, end), end)] as number) - 1;
   }
 
-  /** Returns the text with this id; empty for an id that was not assigned. */
+  /** Returns the text with this id, or an empty text if the id was not assigned. */
   textAt(id: number): string {
     if (id < 0 || id >= this.#count) return "";
     const start = this.#startOf(id);
@@ -69,7 +69,7 @@ export class TextPool {
       : this.#text.toString("utf8", start, end);
   }
 
-  /** The texts in memory without a copy, valid until the next `intern` or `find`. */
+  /** Returns the texts without copying them. They are valid until the next `intern` or `find`. */
   parts(): TextPoolParts {
     return { text: this.#text.subarray(0, this.#textBytes), ends: this.#ends.subarray(0, this.#count) };
   }
@@ -90,7 +90,7 @@ export class TextPool {
     return id;
   }
 
-  /** Writes after the last text and returns where the bytes end. Short ASCII texts, nearly all of them, need no native call. */
+  /** Writes after the last text and returns where the bytes end. Short ASCII texts (nearly all) need no native call. */
   #write(text: string): number {
     this.#makeRoom(text.length * 3);
     const bytes = this.#text;
@@ -104,7 +104,7 @@ export class TextPool {
     return start + text.length;
   }
 
-  /** Returns the slot of the text that was just written, or the slot where it belongs. */
+  /** Returns the slot that holds the text just written, or that it should take. */
   #placeOf(hash: number, end: number): number {
     if (this.#table.length === 0) this.#growTable();
     const table = this.#table;
@@ -238,7 +238,7 @@ export class GrowingColumn<Values extends ColumnArray> {
     return this.#values[index] as number;
   }
 
-  /** The values so far without a copy, valid until the next push. */
+  /** Returns the values so far without copying them. They are valid until the next push. */
   values(): Values {
     return this.#values.subarray(0, this.#length) as Values;
   }

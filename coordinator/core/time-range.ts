@@ -1,6 +1,6 @@
 /**
- * The time range that a page and its charts show: "the last 24 hours", or from one instant to another. Anybody may write the
- * address; an unreadable range is reported and replaced by the usual one.
+ * The time range that a page and its charts show: "the last 24 hours", or from one instant to another. Anybody can type a
+ * URL, so an unreadable range is reported and replaced by the usual one.
  */
 export interface TimeRange {
   readonly since: Date;
@@ -28,7 +28,7 @@ const ranges: Readonly<Record<RangeName, { readonly words: string; readonly span
   "1y": { words: "1 year", spanMs: 365 * dayMs },
 };
 
-/** A range under five minutes shows nothing; no data is kept beyond five years. */
+/** A range under five minutes would show nothing, and no data is kept beyond five years. */
 const leastSpanMs = 5 * minuteMs;
 const mostSpanMs = 5 * 366 * dayMs;
 
@@ -43,7 +43,7 @@ export function rangeNameWords(name: RangeName): string {
 /** The query parameters that choose a range. */
 type RangeQuestion = { readonly [Name in "range" | "since" | "until"]?: string | undefined };
 
-/** Reads `?range=24h` or `?since=…&until=…` (UTC without a zone); absent: the usual range. */
+/** Reads `?range=24h` or `?since=…&until=…` (UTC without a zone). If all are absent, the usual range applies. */
 export function timeRange(asked: RangeQuestion, now: Date, usual: RangeName = "24h"): TimeRange {
   const { since = "", until = "", range: name = "" } = asked;
   const named = (shown: RangeName, said: string | null): TimeRange => ({
@@ -57,7 +57,7 @@ export function timeRange(asked: RangeQuestion, now: Date, usual: RangeName = "2
   return typeof chosen === "string" ? named(usual, chosen) : chosen;
 }
 
-/** Returns a string that says why the range cannot be shown. */
+/** Returns the range, or a text that says why it cannot be shown. */
 function chosenRange(sinceText: string, untilText: string, now: Date): TimeRange | string {
   const asked = untilText === "" ? now : instantOf(untilText);
   const since = sinceText === "" && asked !== null ? new Date(asked.getTime() - dayMs) : instantOf(sinceText);
@@ -96,7 +96,7 @@ export function instantOf(text: string): Date | null {
   return midnight.toISOString().startsWith(date) ? instant : null;
 }
 
-/** `2026-03-01 10:20` in UTC, as addresses and form fields hold it. */
+/** Formats an instant like `2026-03-01 10:20` in UTC, as in URLs and form fields. */
 export function minuteText(instant: Date): string {
   return instant.toISOString().slice(0, 16);
 }
@@ -118,7 +118,7 @@ const stepSeconds = [
 
 export const mostPoints = 240;
 
-/** Returns how many seconds a point covers: a round number, so that points stay the same as time passes. */
+/** Returns how many seconds a point covers. It is a round number, so that points stay the same as time passes. */
 export function rangeStepSeconds(range: TimeRange, leastSeconds = 60): number {
   const spanSeconds = (range.until.getTime() - range.since.getTime()) / 1000;
   const fits = (seconds: number) => seconds >= leastSeconds && spanSeconds / seconds <= mostPoints;

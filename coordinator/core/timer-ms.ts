@@ -1,12 +1,13 @@
 /**
- * Durations as Node's timers accept them: setTimeout fires at once for longer ones, AbortSignal.timeout throws for fractions.
+ * Makes durations acceptable to Node's timers: setTimeout fires at once if a duration is too long, and AbortSignal.timeout
+ * throws for fractions.
  */
 
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Rounds up to whole milliseconds and caps at a timer's maximum (24.8 days), after which the caller checks again. NaN also
- * becomes the maximum, because a loop that waits for nothing would take the processor.
+ * becomes the maximum, because a loop that does not wait would block the processor.
  */
 export function timerMs(ms: number): number {
   return ms < longestTimerMs ? Math.max(0, Math.ceil(ms)) : longestTimerMs;

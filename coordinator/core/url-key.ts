@@ -1,7 +1,8 @@
 /**
  * A URL's identity in the frontier: its canonical text and its hashes. Canonical means WHATWG-parsed, without fragment, user,
- * password and empty query, and with percent-encoded octets in canonical form (RFC 3986 section 6.2.2). Nothing that could name
- * another resource is changed (no sorted queries, no stripped `www.`). It is also what is sent to the site (decision 0033).
+ * password and empty query, and with percent-encoded octets in canonical form (RFC 3986 section 6.2.2). Nothing that could
+ * name another resource is changed (no sorted queries, no stripped `www.`). This text is also what is sent to the site
+ * (decision 0033).
  */
 import { hash } from "node:crypto";
 import type { HostHash, UrlHash } from "./ids.ts";
@@ -33,17 +34,17 @@ export function urlKeyOf(text: string): UrlKey | UrlFault {
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
-// Recognises URLs that are canonical except for fragment and octets, which most are. The parser takes five times as long to
-// find that nothing changes.
+// Recognises URLs that are canonical except for fragment and octets, as most are. The parser takes five times as long to find
+// that nothing changes.
 
 /**
- * A host name that is no number, no port, a path, and only octets that the parser leaves alone (WHATWG URL section 1.3, the
- * percent-encode sets; a quote is encoded in a query but not in a path).
+ * Matches a URL with a host name that is no number, no port, a path, and only octets that the parser leaves alone (WHATWG URL
+ * section 1.3, the percent-encode sets). A quote is encoded in a query but not in a path.
  */
 const plainUrl =
   /^https?:\/\/((?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9_-]{0,62})\/[\w\-.~!$&()*+,;=:@%/]*(?:\?[\w\-.~!$&()*+,;=:@%/?]*)?(?:#|$)/;
 
-/** Dot segments, which must be resolved, and Punycode, which must be checked. */
+/** Whether the text has dot segments, which must be resolved, or Punycode, which must be checked. */
 const isUnusual = (text: string) => /\/\.|\/%2e|xn--/i.test(text);
 
 function parsedKey(text: string): UrlKey | UrlFault {
@@ -63,7 +64,7 @@ function parsedKey(text: string): UrlKey | UrlFault {
   return { url, host, hostHash: hostHashOf(host), urlHash: hash64(url) as UrlHash };
 }
 
-/** Returns the host that a text names, by itself or by one of its URLs, in the form of `UrlKey`; null when there is none. */
+/** Returns the host that a text names, alone or in a URL, in the form of `UrlKey`. Returns null when there is none. */
 export function hostNamed(text: string): string | null {
   const given = text.trim();
   const key = urlKeyOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}/`);
@@ -80,11 +81,14 @@ export function hostHashOf(host: string): HostHash {
   return hostHash;
 }
 
-/** Links of a page share their hosts, and so do pages that arrive together. The cache takes about 2 MB. */
+/** Caches hashes (about 2 MB), because links of a page share their hosts, and so do pages that arrive together. */
 const hostHashes = new Map<string, HostHash>();
 const mostHostHashes = 10_000;
 
-/** The first 64 bits of SHA-256 as a signed decimal for Postgres' bigint. One call takes a third of a stream's time. */
+/**
+ * Returns the first 64 bits of SHA-256 as a signed decimal for Postgres' bigint. One call takes a third of the time of a hash
+ * stream.
+ */
 function hash64(text: string): string {
   return BigInt.asIntN(64, BigInt(`0x${hash("sha256", text, "hex").slice(0, 16)}`)).toString();
 }

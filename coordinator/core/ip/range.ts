@@ -1,6 +1,6 @@
 /**
- * Ranges of addresses, first and last included. A registered range need not be a CIDR block: RIPE and
- * APNIC register `a - b`, and delegated statistics give a count that need not be a power of two.
+ * Ranges of addresses, including the first and the last. A registered range need not be a CIDR block: RIPE and APNIC register
+ * `a - b`, and delegated statistics give a count that need not be a power of two.
  */
 import { long2ip, Netmask } from "netmask";
 import { formatAddress, type IpAddress, parseAddress, unmapAddress } from "./address.ts";
@@ -18,8 +18,8 @@ interface Ipv6Range {
 export type IpRange = Ipv4Range | Ipv6Range;
 
 /**
- * Reads `a - b`, `a/prefix` (host bits are cleared) or one address; null when it is none of these. What is IPv4-mapped is
- * IPv4, as with addresses: it names the same hosts.
+ * Reads `a - b`, `a/prefix` (host bits are cleared) or one address; returns null when the text is none of these. An
+ * IPv4-mapped range becomes IPv4, as an address does, because it names the same hosts.
  */
 export function parseRange(text: string): IpRange | null {
   const range = rangeAsWritten(text);
@@ -49,12 +49,12 @@ export function rangeAsWritten(text: string): IpRange | null {
   return length > 32 ? null : rangeOfBlock(new Netmask(`${formatAddress(address)}/${length}`));
 }
 
-/** netmask also accepts octal octets, so its input was checked before. */
+/** The input was already checked, because netmask also accepts octal octets. */
 function rangeOfBlock({ netLong, size }: Netmask): Ipv4Range {
   return { family: 4, first: netLong, last: netLong + size - 1 };
 }
 
-/** Splits an IPv4 range into the fewest CIDR blocks, as firewalls and routes need them. */
+/** Splits an IPv4 range into the fewest CIDR blocks, for firewalls and routes. */
 export function blocksOf({ first, last }: Ipv4Range): readonly string[] {
   const blocks: string[] = [];
   for (let at = first; at <= last; ) {
@@ -68,13 +68,13 @@ export function blocksOf({ first, last }: Ipv4Range): readonly string[] {
   return blocks;
 }
 
-/** The IPv4 range inside an IPv4-mapped one; any other range unchanged. */
+/** Returns the IPv4 range inside an IPv4-mapped one, or any other range unchanged. */
 export function unmapRange(range: IpRange): IpRange {
   if (range.family === 4) return range;
   return rangeBetween(unmapAddress(firstAddress(range)), unmapAddress(lastAddress(range))) ?? range;
 }
 
-/** The range from one address to another; null when the families differ or the order is reversed. */
+/** Returns the range from one address to another, or null when the families differ or the order is reversed. */
 export function rangeBetween(first: IpAddress, last: IpAddress): IpRange | null {
   if (first.family === 4 && last.family === 4) {
     return first.value <= last.value ? { family: 4, first: first.value, last: last.value } : null;
@@ -85,7 +85,7 @@ export function rangeBetween(first: IpAddress, last: IpAddress): IpRange | null 
   return null;
 }
 
-/** The block of `prefixLength` bits that holds the address; null when the length is out of range. */
+/** Returns the block of `prefixLength` bits that holds the address, or null when the length is out of range. */
 export function rangeOfPrefix(address: IpAddress, prefixLength: number): IpRange | null {
   if (!Number.isInteger(prefixLength) || prefixLength < 0) return null;
   if (address.family === 4) {
@@ -116,12 +116,12 @@ export function rangeCovers(outer: IpRange, inner: IpRange): boolean {
   return outer.family === inner.family && outer.first <= inner.first && inner.last <= outer.last;
 }
 
-/** True for a range of one address, which the paper (section 4.3) skips for its parent. */
+/** Whether the range is a single address, for which the paper (section 4.3) uses its parent. */
 export function isUnary(range: IpRange): boolean {
   return range.first === range.last;
 }
 
-/** The prefix length when the range is one aligned CIDR block, else null. */
+/** Returns the prefix length if the range is one aligned CIDR block, otherwise null. */
 export function prefixLengthOf(range: IpRange): number | null {
   const bits = range.family === 4 ? 32 : 128;
   const first = BigInt(range.first);
@@ -130,7 +130,7 @@ export function prefixLengthOf(range: IpRange): number | null {
   return bits - (size.toString(2).length - 1);
 }
 
-/** `192.0.2.0/24` where the range is a CIDR block, else `192.0.2.0 - 192.0.2.9`. */
+/** Formats a CIDR block as `192.0.2.0/24`, any other range as `192.0.2.0 - 192.0.2.9`. */
 export function formatRange(range: IpRange): string {
   const prefixLength = prefixLengthOf(range);
   if (prefixLength !== null) return `${formatAddress(firstAddress(range))}/${prefixLength}`;

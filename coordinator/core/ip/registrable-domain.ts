@@ -1,18 +1,18 @@
 /**
  * The owner of a host by the Public Suffix List (publicsuffix.org) with its private section: names below `co.uk` and
- * `github.io` have separate owners. Budgets and turns are per registrable domain, because its owner can create any number of
- * hosts in it.
+ * `github.io` have separate owners. Budgets and queue turns are per registrable domain, because its owner can create any
+ * number of hosts in it.
  */
 import { getDomain, getPublicSuffix } from "tldts";
 import { formatAddress, parseAddress } from "./address.ts";
 
-/** The input is a host name already. */
+/** The input is always a host name. */
 const suffixOptions = { allowPrivateDomains: true, extractHostname: false } as const;
 
 /**
- * The registrable domain of a host: `a.b.example.co.uk` gives `example.co.uk`. An IPv4 address stands for itself, an IPv6
- * address for its /64, which one subscriber has (RFC 6177). A name without a registrable domain (`localhost`, `github.io`)
- * stands for itself.
+ * Returns the registrable domain of a host: `example.co.uk` for `a.b.example.co.uk`. An IPv4 address and a name without a
+ * registrable domain (`localhost`, `github.io`) stand for themselves. An IPv6 address stands for its /64, which belongs to
+ * one subscriber (RFC 6177).
  */
 export function registrableDomain(host: string): string {
   const address = parseAddress(host);
@@ -22,8 +22,8 @@ export function registrableDomain(host: string): string {
 }
 
 /**
- * True when anybody may own a name below it (`co.uk`, `github.io`) or below each name in it (`compute.amazonaws.com`), so that
- * no site can speak for all of it.
+ * Whether anybody may own a name below it (`co.uk`, `github.io`), or below each of its labels (`compute.amazonaws.com`), so
+ * that no site can speak for all of it.
  */
 export function isPublicSuffix(host: string): boolean {
   const isSuffix = (name: string) => getPublicSuffix(name, suffixOptions) === name;

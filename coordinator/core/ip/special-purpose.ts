@@ -1,11 +1,10 @@
 /**
- * Addresses that are never probed and never crawled: the IANA special-purpose registries (RFC 6890, as of
- * 2025), multicast, what cloud platforms serve to their own machines, and for IPv6 everything outside the global
- * unicast space 2000::/3. One list for the coordinator's admission and the crawler's address guard.
- * Blocks that the registries mark "globally reachable" (AS112, AMT, ORCHIDv2 …) stay allowed, also inside
- * a refused block. Departure: every form that carries an IPv4 address (mapped, compatible, translated,
- * NAT64, 6to4, Teredo) is refused whole, even with a public address inside: it names a host that has an
- * address of its own, and a second name would split its politeness and hide its subnet.
+ * Addresses that are never probed and never crawled: the IANA special-purpose registries (RFC 6890, as of 2025), multicast,
+ * what cloud platforms serve to their own machines, and for IPv6 everything outside the global unicast space 2000::/3. The
+ * coordinator's admission and the crawler's address guard use the same list. Blocks that the registries mark "globally
+ * reachable" (AS112, AMT, ORCHIDv2 …) stay allowed, also inside a refused block. Departure: every form that carries an IPv4
+ * address (mapped, compatible, translated, NAT64, 6to4, Teredo) is refused whole, even with a public address inside: The host
+ * that it names has an address of its own, and a second name would split its politeness limits and hide its subnet.
  */
 
 import type { IpAddress } from "./address.ts";
@@ -18,7 +17,10 @@ import {
   rangeHolds,
 } from "./range.ts";
 
-/** Prefix, name in the registry, document. A null name marks a globally reachable block inside a refused one. */
+/**
+ * Each block has its prefix, its name in the registry and the document. A null name marks a globally reachable block inside a
+ * refused one.
+ */
 const blocks: readonly (readonly [prefix: string, name: string | null, reference: string])[] = [
   ["0.0.0.0/8", "this network", "RFC 791"],
   ["10.0.0.0/8", "private use", "RFC 1918"],
@@ -82,7 +84,7 @@ const blocks: readonly (readonly [prefix: string, name: string | null, reference
 
 interface Block {
   readonly range: IpRange;
-  /** Prefix, name and document as text; null when globally reachable. */
+  /** Prefix, name and document as text; null for a globally reachable block. */
   readonly words: string | null;
 }
 
@@ -91,18 +93,21 @@ const ipv6Blocks = readBlocks(6);
 const ipv4Touched = touchedBy(ipv4Blocks, 32);
 const ipv6Touched = touchedBy(ipv6Blocks, 128);
 
-/** The special-purpose block that holds the address, in words such as `10.0.0.0/8 private use (RFC 1918)`; null for a globally reachable unicast address. */
+/**
+ * Returns the special-purpose block that holds the address, in words such as `10.0.0.0/8 private use (RFC 1918)`, or null for
+ * a globally reachable unicast address.
+ */
 export function specialPurposeOf(address: IpAddress): string | null {
   const candidates = address.family === 4 ? ipv4Blocks : ipv6Blocks;
   return candidates.find((block) => rangeHolds(block.range, address))?.words ?? null;
 }
 
-/** True allows every special-purpose address, a list those in its ranges (`10.0.0.0/8`). */
+/** `true` allows every special-purpose address, a list only those in its ranges (such as `10.0.0.0/8`). */
 export type AllowedSpecialPurpose = boolean | readonly string[];
 
 const readRanges = new WeakMap<readonly string[], readonly IpRange[]>();
 
-/** Returns the special-purpose block for which the address is refused, in words; null when it is allowed. */
+/** Returns the special-purpose block because of which the address is refused, in words, or null when it is allowed. */
 export function refusedBlockOf(address: IpAddress, allowed: AllowedSpecialPurpose): string | null {
   const block = specialPurposeOf(address);
   if (block === null || allowed === true) return null;
@@ -122,7 +127,7 @@ export function specialPurposeOfRange(range: IpRange): string | null {
 }
 
 /**
- * False when no special-purpose block overlaps the /16 with these first 16 bits, which spares readers of millions of ranges the
+ * Whether a special-purpose block may overlap the /16 with these first 16 bits. This spares readers of millions of ranges the
  * search.
  */
 export function mayBeSpecialPurpose(family: 4 | 6, first16Bits: number): boolean {

@@ -1,17 +1,17 @@
 /**
- * The host of a URL as frontier, leases and connections name it: in lower case without a trailing dot, or an address without
- * brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
+ * The host of a URL, in the form that the frontier, leases and connections use: in lower case without a trailing dot, or an
+ * address without brackets (WHATWG URL section 3.5 writes IPv6 in brackets).
  */
 import { isUtf8 } from "node:buffer";
 import { parseAddress } from "./address.ts";
 
 /**
- * User and password with what precedes them, as WHATWG URL parses it: after control characters and blanks, and for http and ftp
- * also without slashes.
+ * Matches user and password with everything before them, as WHATWG URL parses it: control characters and blanks may come
+ * first, and the slashes may be missing for http and ftp.
  */
 const userinfo = /^([^!-\uffff]*(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,}))[^/\\?#]*@/i;
 
-/** The same for URLs within a text, which end at blanks, quotes and brackets. */
+/** Matches the same in URLs within a text, which end at blanks, quotes and brackets. */
 const anyUserinfo = /((?:\b[a-z][a-z0-9+.-]{0,30}:)?[/\\]{2,})[^/\\?#\s"'<>,;]*@/gi;
 
 /** Removes user and password from a URL or reference and leaves the rest unchanged. */
@@ -27,8 +27,8 @@ export function withoutUsers(text: string): string {
 }
 
 /**
- * Decodes an HTTP field with URLs, which parsers give as ISO-8859-1. Sites send the bytes of their file names: UTF-8 where the
- * bytes are valid UTF-8 (as browsers decide), else ISO-8859-1.
+ * Decodes an HTTP field with URLs, which parsers decode as ISO-8859-1. Sites send the raw bytes of their file names. These
+ * are taken as UTF-8 if they are valid UTF-8 (as browsers do), else as ISO-8859-1.
  */
 export function urlTextOf(field: string): string {
   if (!/[\x80-\xff]/.test(field) || /[^\0-\xff]/.test(field)) return field;
@@ -36,7 +36,7 @@ export function urlTextOf(field: string): string {
   return isUtf8(bytes) ? bytes.toString("utf8") : field;
 }
 
-/** Throws a TypeError when the text is no URL. */
+/** Throws a TypeError when the text is not a URL. */
 export function urlHost(url: URL | string): string {
   const { hostname } = typeof url === "string" ? new URL(url) : url;
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
@@ -45,9 +45,9 @@ export function urlHost(url: URL | string): string {
 const hostLabel = /^[a-z0-9_-]{1,63}$/;
 
 /**
- * Whether a text is a host in that form: lower-case labels of letters, digits, hyphens and underscores (xn-- beyond ASCII;
- * lengths by RFC 1035 section 2.3.4), or an address. The URL standard allows more (`a!b`, `a'b`), which no host of the web uses
- * and no header or argument should hold.
+ * Whether a text is a host in that form: lower-case labels of letters, digits, hyphens and underscores (xn-- for other
+ * scripts; lengths by RFC 1035 section 2.3.4), or an address. The URL standard allows more (`a!b`, `a'b`), which no real host
+ * uses and no header or argument should hold.
  */
 export function isHostName(text: string): boolean {
   if (text.length > 253 || text !== text.toLowerCase()) return false;
@@ -65,15 +65,17 @@ export function canParseUrl(text: string, base?: string | URL): boolean {
   }
 }
 
-/** The most code points of a non-ASCII label; in ASCII a label has 63 octets (RFC 1035), some taken by the prefix. */
+/**
+ * Maximum number of code points in a non-ASCII label. An ASCII label has 63 octets (RFC 1035), some of which are the prefix.
+ */
 const maxLabel = 126;
 
-/** The same for a whole name, which has 253 octets. */
+/** Maximum for a whole name, which has 253 octets in ASCII. */
 const maxName = 506;
 
 /**
- * True when the text names a non-ASCII host that no resolver can have. Parsing one takes quadratic time (Punycode, RFC 3492):
- * 35 ms for 2,000 letters, and a message may hold thousands of them.
+ * Whether the text names a non-ASCII host that no resolver can have. Parsing such a name takes quadratic time (Punycode, RFC
+ * 3492): 35 ms for 2,000 letters, and a message may hold thousands of names.
  */
 function hasImpossibleHost(text: string): boolean {
   const host = namedHost.exec(withoutBreaks(text))?.[1];
@@ -83,7 +85,7 @@ function hasImpossibleHost(text: string): boolean {
   return name.length > 2 * maxName || name.split(labelEnd).some((label) => [...label].length > maxLabel);
 }
 
-/** Everything from the scheme up to the first slash, question mark or hash, with any user and password. */
+/** Matches everything from the scheme up to the first slash, question mark or hash, including any user and password. */
 const namedHost = /^[\0-\x20]*(?:(?:https?|wss?|ftp):[/\\]*|(?:[a-z][a-z0-9+.-]*:)?[/\\]{2,})([^/\\?#]*)/i;
 
 const labelEnd = /[.\u3002\uff0e\uff61]/;
@@ -106,19 +108,22 @@ function unescaped(host: string): string {
   }
 }
 
-/** The host as written in a URL or Host header: IPv6 in brackets (RFC 3986 section 3.2.2). */
+/** Returns the host as written in a URL or Host header, with IPv6 in brackets (RFC 3986 section 3.2.2). */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
 export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
 
-/** A URL, a URL prefix or a host. `of` is the URL without scheme (and a prefix without its last slash), or the host's name. */
+/**
+ * A URL, a URL prefix or a host. `of` is the URL without its scheme, the prefix without its scheme and last slash, or the
+ * host's name.
+ */
 export interface SitePart {
   readonly scope: "url" | "prefix" | "host";
   readonly of: string;
 }
 
 /**
- * Whether a canonical URL is in the part. A prefix ends at a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, not
+ * Whether a canonical URL is in the part. A prefix ends at a path segment: `//host/a` covers `/a`, `/a?b` and `/a/b`, but not
  * `/ab`.
  */
 export function isInPart({ scope, of }: SitePart, url: string): boolean {
@@ -127,7 +132,10 @@ export function isInPart({ scope, of }: SitePart, url: string): boolean {
   return rest === of || (scope === "prefix" && rest.startsWith(of) && /^[/?]/.test(rest.slice(of.length)));
 }
 
-/** Takes a WHATWG-parsed URL or its path. Idempotent, and never longer; returns the same text when nothing changes. */
+/**
+ * Takes a WHATWG-parsed URL or its path. The function is idempotent, never lengthens the text, and returns the same text when
+ * nothing changes.
+ */
 export function canonicalEscapes(text: string): string {
   return text.includes("%") && otherSpelling.test(text) ? text.replace(octets, canonicalOctet) : text;
 }
@@ -135,7 +143,7 @@ export function canonicalEscapes(text: string): string {
 /** Matches an encoded unreserved character or lower-case digits. Most encoded octets are neither. */
 const otherSpelling = /%(?:[0-9A-Fa-f]?[a-f]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/;
 
-/** Matches an octet, or a `%` that begins none together with the octet that follows it. */
+/** Matches an encoded octet, or a `%` that begins none together with the octet that follows it. */
 const octets = /%(?:([0-9A-Fa-f]{2})|[0-9A-Fa-f]?(?:%[0-9A-Fa-f]{2})?)/g;
 
 function canonicalOctet(whole: string, digits: string | undefined): string {
