@@ -5,7 +5,7 @@ import type { CrawlerId } from "./ids.ts";
 /** An unused link is valid for this many minutes. */
 export const linkMinutes = { least: 1, most: 1440, usual: 15 } as const;
 
-/** A session ends after `sessionIdleMs` without use, and in any case after `sessionLongestMs`. */
+/** A session ends after `sessionIdleMs` without use, and in any case after `sessionMs`. */
 export const sessionIdleMs = 8 * 3_600_000;
 
 export const sessionMs = 7 * 86_400_000;

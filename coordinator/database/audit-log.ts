@@ -5,7 +5,7 @@ import type { Log } from "#core/log";
 import { clean } from "./transaction.ts";
 
 const most = { actor: 120, action: 60, target: 300, words: 1000, remoteAddress: 80 };
-/** The bound on one value as JSON; a longer one is cut and marked. */
+/** Maximum length of one value as JSON. A longer one is cut and marked. */
 const mostValueCharacters = 4000;
 const mostListed = 500;
 
@@ -47,7 +47,7 @@ function keptValue(value: unknown): string | null {
   return withoutNul(JSON.stringify({ cutOff: true, characters: json.length, beginning: cut }));
 }
 
-/** Callers leave out secrets; fields with such names are dropped here as a safeguard. */
+/** Callers leave out secrets. As a safeguard, fields with such names are dropped here. */
 const secretName = /secret|password|passphrase|privatekey|private_key|^token$|tokenhash|keyhash/i;
 
 function withoutSecrets(name: string, value: unknown): unknown {
@@ -96,7 +96,7 @@ interface OwnChangePorts {
   readonly now: () => Date;
 }
 
-/** Never rejects. `actor` is who caused the change; absent: the coordinator. */
+/** Records a change and never rejects. `actor` is who caused it (default: the coordinator). */
 export type NoteChange = (
   change: Change,
   by?: { readonly actor: string; readonly remoteAddress: string | null },

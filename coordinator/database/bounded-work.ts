@@ -1,10 +1,10 @@
-/** Background work for one coordinator at a time, in batches and for a bounded time. */
+/** Background work that one coordinator does at a time, in batches and for a bounded time. */
 import type { Pool } from "pg";
 import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 
 /**
- * Returns null while another coordinator does the work. The lock belongs to a connection, so a killed coordinator leaves none
- * behind.
+ * Returns null while another coordinator does the work. The lock belongs to a connection, so a killed coordinator releases
+ * it.
  */
 export async function alone<T>(pool: Pool, lockName: string, work: () => Promise<T>): Promise<T | null> {
   const client = await pool.connect();
@@ -27,7 +27,7 @@ export interface TurnClock {
   readonly turnMs: number;
 }
 
-/** Runs batches until one finds nothing or the turn is over, and returns the sum of what they found. */
+/** Runs batches until one finds nothing or `turnMs` is over, and returns the sum of what they found. */
 export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise<number>): Promise<number> {
   const endMs = nowMs() + turnMs;
   let sum = 0;
@@ -38,14 +38,14 @@ export async function inTurns({ nowMs, turnMs }: TurnClock, batch: () => Promise
   }
 }
 
-/** A table whose rows expire by a timestamp column; names and condition come from our own code. */
+/** A table whose rows expire by a timestamp column. Names and condition come only from our own code. */
 interface AgedTable {
   readonly table: string;
   readonly column: string;
   readonly condition?: string;
 }
 
-/** Deletes one batch of the oldest expired rows and returns how many. */
+/** Deletes one batch of the oldest expired rows and returns their number. */
 export async function deleteOldest(
   pool: Pool,
   { table, column, condition = "true" }: AgedTable,

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from "pg";
 import { bytesToRead, sampleOf } from "#db/table-sizes";
 
 /**
- * Caches the answer of a query whose cost grows with the tables, so that pages may request it freely: it runs again only after
- * `rest` times its own duration, and for one caller at a time.
+ * Caches the answer of a query whose cost grows with the tables, so that pages may request it freely. The query runs again
+ * only after `rest` times its own duration, and only once at a time.
  */
 export class KeptAnswer<T> {
   readonly #ask: () => Promise<T>;
@@ -13,7 +13,7 @@ export class KeptAnswer<T> {
   #answer: { readonly value: T; readonly staleAtMs: number } | null = null;
   #asking: Promise<T> | null = null;
 
-  /** `leastMs` is the shortest time an answer is cached; a query shorter than `freeMs` is not cached for longer. */
+  /** An answer is cached for at least `leastMs`, and no longer if its query takes less than `freeMs`. */
   constructor(ask: () => Promise<T>, nowMs: () => number, leastMs = defaultLeastMs, freeMs = 0) {
     this.#ask = ask;
     this.#nowMs = nowMs;
@@ -39,7 +39,7 @@ export class KeptAnswer<T> {
   }
 }
 
-/** Fresh enough for a page that refreshes every two seconds. */
+/** Short enough for a page that refreshes every two seconds. */
 const defaultLeastMs = 1000;
 
 /** These queries take at most one part in this many of a database connection's time. */
@@ -47,7 +47,7 @@ const rest = 20;
 
 // Converts database values into a report's texts and numbers: ISO dates, milliseconds, names.
 
-/** pg returns ±Infinity for infinite timestamps; a report has null. */
+/** Infinite timestamps, which pg returns as ±Infinity, are null in a report. */
 export function isoOrNull(value: Date | number | null): string | null {
   return value instanceof Date ? value.toISOString() : null;
 }
@@ -56,14 +56,14 @@ export function iso(value: Date): string {
   return value.toISOString();
 }
 
-/** `real` columns arrive with binary noise: 12.300000190734863. */
+/** Removes the binary noise of `real` columns: 12.300000190734863. */
 export function roundMs(value: number | null): number | null {
   return value === null ? null : Math.round(value * 100) / 100;
 }
 
 /**
- * Rows whose columns are named as the answer's fields. A column `lease.crawler` becomes a field of `lease`, which is null where
- * its first field is null.
+ * Reads rows whose columns are named like the answer's fields. A column `lease.crawler` becomes a field of `lease`, which is
+ * null if its first field is null.
  */
 export async function readRows<Row>(
   client: Pick<Pool | PoolClient, "query">,
@@ -74,7 +74,7 @@ export async function readRows<Row>(
   return rows.map((row) => nested(row, (value) => value) as Row);
 }
 
-/** The same with times as texts, and null for infinite times. */
+/** Reads the same, with times as texts and null for infinite times. */
 export async function toldRows<Row>(
   client: Pick<Pool | PoolClient, "query">,
   sql: string,
@@ -111,21 +111,22 @@ export function readsOver<Reads extends Readonly<Record<string, PoolRead>>>(pool
   };
 }
 
-/** SQL that rounds milliseconds to two decimals, as reports show them. */
+/** Returns SQL that rounds milliseconds to two decimals, as reports show them. */
 export const roundedMs = (column: string): string => `round((${column})::numeric, 2)::float8`;
 
-// Estimates counts of large tables. Of a table above `mostBytes` a random but fixed part of its blocks is read, so that figures
-// on a live page do not fluctuate; the sample's count times `factor` is the estimate. A small table is read whole.
+// Estimates counts of large tables. A table above `mostBytes` is sampled: a random but fixed part of its blocks is read, so
+// that figures on a live page do not fluctuate, and the sample's count is multiplied by `factor`. A smaller table is read
+// whole.
 
 export interface TableSample {
-  /** SQL after the table's name: nothing, or a share of its blocks (db/table-sizes.ts). */
+  /** SQL after the table's name: empty, or a share of its blocks (db/table-sizes.ts). */
   readonly clause: string;
   readonly factor: number;
 }
 
 export const wholeTable: TableSample = { clause: "", factor: 1 };
 
-/** Counting this much takes a fraction of a second from memory, a second from disk. */
+/** Counting this much takes a fraction of a second from memory, or a second from disk. */
 export const defaultMostBytes = 32 * 2 ** 20;
 
 /** A smaller sample would be too coarse. */

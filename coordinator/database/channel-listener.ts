@@ -22,7 +22,7 @@ export class ChannelListener {
     this.#changed = changed;
   }
 
-  /** Throws when Postgres is unreachable or the connection breaks before it listens; no connection is held then. */
+  /** Throws when Postgres is unreachable or the connection breaks before it listens. It then holds no connection. */
   async listen(): Promise<void> {
     const client = await this.#pool.connect();
     client.on("notification", this.#notified);

@@ -1,6 +1,6 @@
 /**
- * Whether the database answers and can be written, looked at on connections of its own: never behind a pool whose
- * connections all wait. What was found is kept in memory, for while it holds nobody can ask the database for it.
+ * Watches whether the database answers and can be written, on connections of its own, so that it never waits for a busy pool.
+ * The result is kept in memory, because during a fault nobody can ask the database for it.
  *
  *   answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server that was
  *              asleep answers it as it wakes. After ten seconds it is asked anew, on a new connection.
@@ -18,7 +18,7 @@ import { createPool, isConnectionLost, wordsOf } from "#db/server-database";
 import { fullDiskWords, timeoutWords, usedUpWords } from "#db/server-words";
 
 export interface DatabaseFault {
-  /** Readable by everybody, so it holds no names and no addresses. */
+  /** Anybody can read this text, so it holds no names and no addresses. */
   readonly words: string;
   readonly since: Date;
 }
@@ -28,21 +28,21 @@ export interface DatabaseState {
   readonly silent: DatabaseFault | null;
   /** Null while writes work, as far as is known. */
   readonly unwritable: DatabaseFault | null;
-  /** Set when a connection was refused within the last minute because all are in use. */
+  /** Set if a connection was refused within the last minute because all are in use. */
   readonly usedUp: DatabaseFault | null;
-  /** Set when a local server's data folder has disappeared; it may still answer for a minute. */
+  /** Set if a local server's data folder has disappeared. The server may still answer for a minute. */
   readonly gone: DatabaseFault | null;
 }
 
-/** A caller waits no longer than this. */
+/** Maximum time for which a caller waits. */
 export const lookMs = 1000;
 
 const pingEveryMs = 2000;
 const writeEveryMs = 30_000;
-/** Several balancers and monitors ask every few seconds. */
+/** How long a write check is valid, because several balancers and monitors ask every few seconds. */
 const writeKeptMs = 10_000;
 const noteAgainMs = 1000;
-/** A small write under load may wait for the disk; one that takes longer counts as failed. */
+/** A write that takes longer counts as failed. Under load, even a small one may wait for the disk. */
 const mostWriteMs = 10_000;
 const askAnewMs = 10_000;
 
@@ -79,13 +79,13 @@ export class DatabaseWatch {
   #writtenAtMs = Number.NEGATIVE_INFINITY;
   #isSuspect = false;
   #notedAtMs = Number.NEGATIVE_INFINITY;
-  /** The data folder of a server on this machine, if it reports one. */
+  /** The data folder of a server on this machine, if the server reports one. */
   #folder: string | null = null;
   #folderWasThere = false;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** `nowMs` is monotonic; `connectMs` limits connecting. */
+  /** `nowMs` is monotonic. `connectMs` is the time limit for connecting. */
   constructor(
     url: string,
     { now, nowMs, log = silentLog, connectMs = usualConnectMs, onTime = () => {} }: WatchOptions,
@@ -120,7 +120,7 @@ export class DatabaseWatch {
     return this.state;
   }
 
-  /** Takes an error and checks the database at once when the error suggests that it is the cause. */
+  /** Checks the database at once if the error suggests that the database caused it. */
   note(error: unknown): void {
     if (this.#closed) return;
     if (isRefusedConnection(error)) this.#sayUsedUp(error);
@@ -138,7 +138,7 @@ export class DatabaseWatch {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#ping.anew();
     this.#write.anew();
-    // A hanging server never confirms the close; waiting queries end by themselves in ten seconds.
+    // A hanging server never confirms the close. Waiting queries end by themselves after ten seconds.
     await within(closeMs, this.pool.end());
   }
 
@@ -149,7 +149,7 @@ export class DatabaseWatch {
     await Promise.all([this.#lookIfAnswers(), isDue ? this.#lookIfWritten() : null]);
   }
 
-  /** A server that lost its files answers from memory until it checks its lock file (every minute). */
+  /** A server that lost its files keeps answering from memory until it checks its lock file (every minute). */
   async #lookAtFolder(): Promise<void> {
     if (!this.#folder) return;
     const answer = await answerOf(folderState(this.#folder), diskMs);
@@ -194,7 +194,7 @@ export class DatabaseWatch {
       if (isRefusedConnection(answer)) this.#sayUsedUp(answer);
       this.#saySilent(silentWords(answer));
     }
-    // A server that cannot write its log ends and stays down, without mentioning the disk to clients.
+    // A server that cannot write its log ends and does not start again, without mentioning the disk to clients.
     if (this.#silent === null || !this.#folder) return;
     const isFull = await answerOf(isDiskFull(this.#folder), diskMs);
     if (isFull === true) this.#sayUnwritable(fullWords);
@@ -206,7 +206,7 @@ export class DatabaseWatch {
     this.#silent = { words, since: this.#silent?.since ?? this.#now() };
   }
 
-  /** A write in that time waited for the server, not for its disk. */
+  /** Called when the server answers again: a slow write meanwhile waited for the server, not for its disk. */
   #answers(): void {
     if (this.#silent === null) return;
     this.#log.info({ since: this.#silent.since }, "the database answers again");
@@ -255,12 +255,12 @@ export class DatabaseWatch {
 }
 
 const tooLate: unique symbol = Symbol("too late");
-/** A query that was abandoned says nothing about the database. */
+/** The answer of a query that was abandoned, which says nothing about the database. */
 const askedAnew: unique symbol = Symbol("asked anew");
-/** The longest wait for a disk that hangs. */
+/** Maximum wait for a disk that hangs. */
 const diskMs = 200;
 
-/** A blocked event loop runs its timers first, so data that already arrived is read before the answer counts as late. */
+/** After a blockage, the event loop runs timers first, so data that already arrived is read before the answer counts as late. */
 async function answerOf<T>(asked: Promise<T>, mostMs: number): Promise<T | typeof tooLate> {
   const answered = new AbortController();
   const late = delay(mostMs, undefined, { signal: answered.signal }).then(
@@ -349,9 +349,9 @@ function silentWords(error: unknown): string {
 }
 
 /**
- * Writes a table of nine blocks, removes it and commits the surrounding transaction, in one statement. On a full disk, rows in
- * existing blocks and preallocated log files can still be written, but new blocks cannot. The table is unlogged so that its
- * blocks do not go to a standby. Nobody else sees it, and nothing remains.
+ * Writes a table of nine blocks, removes it and commits the surrounding transaction, in one statement. A full disk still
+ * accepts rows in existing blocks and preallocated log files, but no new blocks. The table is unlogged, so that its blocks do
+ * not go to a standby. Nobody else sees the table, and nothing remains of it.
  */
 async function writeAndTakeBack(client: PoolClient): Promise<void> {
   const name = `ready_${randomBytes(6).toString("hex")}`;
@@ -370,19 +370,19 @@ async function writeAndTakeBack(client: PoolClient): Promise<void> {
 
 const fullWords = "the database cannot be written: its disk is full";
 
-/** It names no path, because everybody may read /ready; `nearcrawl alerts` on the machine says what to do. */
+/** The text names no path, because everybody may read /ready. `nearcrawl alerts` on the machine says what to do. */
 const goneWords =
   "the data folder is gone: restore it (nearcrawl database backups, then nearcrawl database restore)";
 
 async function folderState(folder: string): Promise<"there" | "gone" | "unknown"> {
   return await stat(join(folder, "PG_VERSION")).then(
     () => "there",
-    // A folder that may not be read does not count as gone.
+    // A folder that is not readable does not count as gone.
     (error: unknown) => (/^(ENOENT|ENOTDIR)$/.test(codeOf(error) ?? "") ? "gone" : "unknown"),
   );
 }
 
-/** Less than one file of the server's log. */
+/** With less free space than this, no further file of the server's log fits. */
 const leastLogBytes = 16 * 2 ** 20;
 
 async function isDiskFull(folder: string): Promise<boolean> {
@@ -396,18 +396,18 @@ async function isDiskFull(folder: string): Promise<boolean> {
 function writeFaultWords(error: unknown): string | null {
   const code = codeOf(error);
   if (code === readOnly) return "the database cannot be written: it is read-only";
-  // A role without the right to create tables proves nothing.
+  // The error proves nothing if, for example, the role has no right to create tables.
   if (code === null || code === insufficientPrivilege || !isSqlState(code) || isConnectionLost(error))
     return null;
   if (code === diskFull) return fullWords;
   return `the database cannot be written (SQLSTATE ${code}): its log says why`;
 }
 
-/** `too_many_connections` of the server, a database or a role; PgBouncer has no code for it. */
+/** The code `too_many_connections` of the server, a database or a role. PgBouncer has no code for it. */
 const isRefusedConnection = (error: unknown): boolean =>
   codeOf(error) === "53300" || usedUpWords.test(wordsOf(error));
 
-/** Disk full, read-only or broken, and the server's generic codes. */
+/** Whether the code means a full, read-only or broken disk, or is one of the server's generic codes. */
 const readsLikeDisk = (error: unknown) =>
   /^(53(?!300)[0-9A-Z]{3}|25006|58[0-9A-Z]{3}|XX00[012])$/.test(codeOf(error) ?? "") ||
   fullDiskWords.test(wordsOf(error));
@@ -420,7 +420,7 @@ const codeOf = (error: unknown): string | null => {
 /** Excludes system codes such as EPIPE. */
 const isSqlState = (code: string) => /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
 
-/** A class that Postgres leaves to applications. */
+/** An error code of a class that Postgres leaves to applications. */
 const takenBack = "NC001";
 
 const insufficientPrivilege = "42501";

@@ -1,7 +1,7 @@
 /**
- * Transactions of the stores. Rows are locked in a fixed order everywhere: the outbox's batch, spool, lease (by id), host (by
- * hash); the URLs of a host change only under its host's lock. When two transactions still deadlock, Postgres ends one and it
- * runs again from the start.
+ * Transactions of the stores. All lock rows in the same order: the outbox's batch, spool, lease (by id), host (by hash). The
+ * URLs of a host change only under its host's lock. If two transactions still deadlock, Postgres ends one, which then runs
+ * again from the start.
  */
 
 import { createHash } from "node:crypto";
@@ -16,8 +16,8 @@ const passingCodes: readonly string[] = ["40P01", "40001"];
 const maxTries = 10;
 
 /**
- * Runs `work` in one transaction and repeats it after a collision, so it must change nothing but the database. `settings` is
- * SQL that applies to the transaction.
+ * Runs `work` in one transaction and repeats it after a collision, so `work` must change nothing but the database. `settings`
+ * is SQL that applies to the transaction.
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -39,7 +39,7 @@ const isPassing = (error: unknown): boolean =>
 
 /**
  * feature_not_supported from the function that checks a plan: a migration changed the result of a statement that this
- * connection had prepared. The server's text may be in any language.
+ * connection had prepared. The server's text cannot be compared, because it may be in any language.
  */
 const isOutdatedPlan = (error: unknown): boolean =>
   sqlStateOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
@@ -50,8 +50,8 @@ export function sqlStateOf(error: unknown): string {
 }
 
 /**
- * Duplicate keys in one command, data exceptions, violated constraints, program limits, syntax errors in input, and what our
- * own code throws for an unexpected number or text. A retry with the same values fails again.
+ * Whether a retry with the same values would fail again: duplicate keys in one command, data exceptions, violated
+ * constraints, program limits, syntax errors in input, and what our own code throws for an unexpected number or text.
  */
 export const isFaultyValue = (error: unknown): boolean =>
   /^(21|22|23|54|42601)/.test(sqlStateOf(error)) || error instanceof RangeError || error instanceof TypeError;
@@ -66,7 +66,7 @@ export function columnsOf<Row extends object>(
 
 /**
  * Passes rows to a statement with many columns, each named once: `host_hash bigint, url text`. The rows' fields have the same
- * names in camel case; a missing field is a bug.
+ * names in camel case; none may be missing.
  */
 export function rowsGiven(spec: string) {
   const columns = spec.split(",").map((one) => one.trim().split(" ") as [name: string, type: string]);
@@ -74,7 +74,7 @@ export function rowsGiven(spec: string) {
   const names = columns.map(([name]) => name);
   return {
     names,
-    /** Returns SQL for the rows as `given`, starting at this parameter. */
+    /** Returns SQL for the rows under the name `given`; `first` is the number of its first parameter. */
     sql: (first = 1): string =>
       `unnest(${columns.map(([, type], at) => `$${first + at}::${type}[]`).join(", ")}) as given (${names.join(", ")})`,
     valuesOf: (rows: readonly object[]): unknown[][] =>
@@ -105,7 +105,7 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, set
     return result;
   } catch (error) {
     broken = isOutdatedPlan(error);
-    // A connection that cannot roll back is closed instead of returned to the pool.
+    // A connection that cannot roll back is closed rather than returned to the pool.
     await client.query("rollback").catch(() => {
       broken = true;
     });
@@ -115,7 +115,6 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, set
   }
 }
 
-// Crawlers' texts and numbers in a form that columns can hold.
 
 /** Removes NUL, which Postgres' text cannot hold, and unpaired surrogates, which break its JSON. */
 export function clean(text: string): string {
@@ -128,7 +127,7 @@ export function asInteger(value: number): number {
   return Math.min(Math.round(value), maxInteger);
 }
 
-/** The first web page is of 1991; an earlier date, or one after tomorrow, is not a page's. */
+/** The first web page dates from 1991, so an earlier date cannot be a page's; nor can one after tomorrow. */
 const earliestMs = Date.UTC(1990, 0, 1);
 
 const dayMs = 86_400_000;
@@ -139,10 +138,10 @@ export function pageDate(text: string | undefined, now: Date): Date | null {
   return atMs === null || atMs < earliestMs || atMs > now.getTime() + dayMs ? null : new Date(atMs);
 }
 
-// Prepares frequent statements: each connection parses and plans them once. Planning is most of their cost otherwise, since
-// tables that grow with the web have a plan for each partition.
+// Prepares frequent statements, so that each connection parses and plans them once. Planning would otherwise be most of their
+// cost, because tables that grow with the web have a plan for each partition.
 
-/** A connection keeps prepared statements until it ends, so further texts run unprepared. */
+/** A connection keeps prepared statements until it ends, so any texts beyond this number run unprepared. */
 const mostTexts = 500;
 
 /** `text` must be one of a few constants that do not depend on user input. */
@@ -157,15 +156,16 @@ export async function prepared<Row extends QueryResultRow>(
 
 /**
  * Transaction settings that make each connection plan prepared statements once. By default the server plans again for each
- * batch, which is most of a short batch's cost, because it overestimates partitions that are never read; for the same reason it
- * would compile them. A generic plan knows no sizes and would scan tables that were empty then, so indexes are enforced.
+ * batch, which is most of a short batch's cost, because it overestimates partitions that are never read. For the same reason
+ * it would compile them. A generic plan knows no sizes and would scan tables that were empty when it was made, so indexes are
+ * enforced.
  */
 export const plannedOnce = `set local plan_cache_mode = force_generic_plan; set local jit = off;
   set local enable_seqscan = off`;
 
 /**
- * The same for batches that join lists of hundreds, which a generic plan would compare pairwise. Lists are joined by hash;
- * lookups by key, row after row, must say so (`cross join lateral`, `offset 0`).
+ * Like `plannedOnce`, for batches that join lists of hundreds, which a generic plan would compare pairwise. Lists are joined
+ * by hash. Lookups by key, row after row, must say so (`cross join lateral`, `offset 0`).
  */
 export const plannedOnceByHash = `${plannedOnce}; set local enable_nestloop = off`;
 

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 
-/** Part of a failure: which service asks for a proof, and in place of what. `status` is that of the answer. */
+/** Part of a failure: which service asks for a proof, and what it withholds. `status` is that of its answer. */
 export const challenge = z.object({
   provider: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/),
   of: z.enum(["page", "robots"]),
@@ -44,17 +44,17 @@ const names: Readonly<Record<string, string>> = {
   vercel: "Vercel",
 };
 
-/** "Cloudflare", or "of an unknown provider"; a provider that only a newer crawler knows is named by its code. */
+/** Such as "Cloudflare" or "of an unknown provider". A provider that only newer crawlers know is named by its code. */
 export const gateName = (provider: string): string =>
   provider === unknownGate ? "of an unknown provider" : (names[provider] ?? provider);
 
-/** For metric labels, of which there must be few: any other provider becomes unknown. */
+/** For metric labels, which must be few: any other provider becomes unknown. */
 export const knownGate = (provider: string): string => (provider in names ? provider : unknownGate);
 
 export const gateWords = (provider: string): string =>
   provider === unknownGate ? "a bot gate of an unknown provider" : `a bot gate (${gateName(provider)})`;
 
-/** "Cloudflare: no page without a proof that a person asks (status 403)". */
+/** Such as "Cloudflare: no page without a proof that a person asks (status 403)". */
 export function challengeWords({ provider, of, status }: Challenge): string {
   const what = of === "robots" ? "robots.txt" : "the page";
   return `${gateWords(provider)} stands before ${what} and asks for a proof that a person visits (status ${status})`;

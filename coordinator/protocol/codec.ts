@@ -1,5 +1,5 @@
 /**
- * Encodes and decodes messages: JSON in UTF-8, validated against the schemas of messages.ts, so that code behind it can trust
+ * Encodes and decodes messages: JSON in UTF-8, validated against the schemas of messages.ts, so that other code can trust
  * their shape. Unknown fields are dropped, so that a newer peer may add some within a version. An unknown message type or a
  * missing field is an error, since it needs a new version. Errors name the message, the field and the problem, never a value,
  * which may be a key.
@@ -25,16 +25,16 @@ import { boundStructure, parseStorable, storable, unpackMessage } from "./packed
 import { type FetchResult, failedResult, fetchResultSchema } from "./result.ts";
 
 /**
- * The longest message of either side before compression. The longest `crawler:result` that the schema allows (2000 links of 2
- * KB and 900,000 characters of lexemes at 3 bytes each) is just below it.
+ * Maximum length of a message before compression. The longest `crawler:result` that the schema allows (2000 links of 2 KB and
+ * 900,000 characters of lexemes at 3 bytes each) is just below it.
  */
 export const maxMessageBytes: number = 8 * 1024 * 1024;
-/** The longest message from a peer before it has proven its key. A hello takes under 2 KB. */
+/** Maximum length of a message from a peer that has not proven its key yet. A hello takes under 2 KB. */
 export const maxHelloBytes: number = 64 * 1024;
 
 /**
- * The most JSON values in a crawler's message, counted before it is parsed: a few KB of deflate can hold eight million
- * brackets. The longest allowed result has 10,000 links of seven fields.
+ * Maximum number of JSON values in a crawler's message, counted before it is parsed, because a few KB of deflate can hold
+ * eight million brackets. The longest allowed result has 10,000 links of seven fields.
  */
 const maxMessageValues = 150_000;
 const maxMessageDepth = 16;
@@ -50,8 +50,8 @@ export function encodeMessage(message: CrawlerMessage | CoordinatorMessage): str
 }
 
 /**
- * Decodes a crawler's messages after its hello, in order (`reader` keeps what they refer to). Throws ProtocolError for anything
- * but a crawler's message; a bad result is replaced (`soundMessage`).
+ * Decodes a crawler's messages after its hello, in order (`reader` keeps what they refer to). Throws ProtocolError for
+ * anything but a crawler's message. A bad result is replaced (`soundMessage`).
  */
 export function decodePackedMessage(received: ReceivedParts, reader: FrameReader): CrawlerMessage {
   const { numbers, text } = received;
@@ -83,9 +83,7 @@ interface SoundResult {
   readonly fault: string | null;
 }
 
-/**
- * Packs a result as a crawler stores and ships it. A result that the coordinator would refuse becomes a failure already here.
- */
+/** Packs a result as a crawler stores and ships it. A result that the coordinator would refuse is turned into a failure here. */
 export function packSoundly(leaseId: string, result: FetchResult): SoundResult {
   const packed = packResult(leaseId, result);
   const fault = resultFault(result) ?? lengthFault(packed);
@@ -94,7 +92,7 @@ export function packSoundly(leaseId: string, result: FetchResult): SoundResult {
     : { packed: packResult(leaseId, failedResult(result, fault)), fault };
 }
 
-/** The same for a result that any release packed before: it is read as the coordinator reads it. */
+/** Does the same for a result that some release packed earlier, by reading it as the coordinator does. */
 export function soundly(leaseId: string, packed: PackedMessage): SoundResult {
   try {
     const { result } = packedResult.parse(unpackMessage(packed));
@@ -103,7 +101,7 @@ export function soundly(leaseId: string, packed: PackedMessage): SoundResult {
       ? { packed, fault }
       : { packed: packResult(leaseId, failedResult(result, fault)), fault };
   } catch (error) {
-    // The URL is unknown, and no lease holds the placeholder.
+    // The URL is unknown, so the failure names a placeholder that no lease holds.
     const fault = (error as Error).message;
     return { packed: packResult("0", failedResult(null, fault)), fault };
   }
@@ -114,7 +112,7 @@ function resultFault(result: unknown): string | null {
   return checked.success ? null : firstFault(checked.error.issues);
 }
 
-/** The most that a frame adds to an incompressible result. */
+/** Maximum number of bytes that a frame adds to an incompressible result. */
 const frameBytes = 64 * 1024;
 
 function lengthFault({ text, numbers, links }: PackedMessage): string | null {
@@ -137,8 +135,8 @@ type DecodedHello =
   | { readonly type: "wrong-version"; readonly reason: string };
 
 /**
- * Decodes a crawler's first message. Versions are checked first, so that an incompatible crawler hears about its version and
- * not about some field. Throws ProtocolError for anything else.
+ * Decodes a crawler's first message; throws ProtocolError for any other. Versions are checked first, so that an incompatible
+ * crawler is refused for its version rather than for some field.
  */
 export function decodeHello(received: Uint8Array | string): DecodedHello {
   const text = typeof received === "string" ? received : decodeText(received);

@@ -1,9 +1,9 @@
 /**
- * Text in the form in which it is indexed, compared and queried: composed (Unicode NFC, UAX #15), so that `ü` is one letter
- * whether it was written as one character or as `u` and a mark.
+ * The form in which text is indexed, compared and queried: composed (Unicode NFC, UAX #15), so that `ü` is one letter whether
+ * it was written as one character or as `u` and a mark.
  */
 
-/** Characters below U+0300 never compose: most of Latin, and everything that V8 stores in one byte. */
+/** Characters below U+0300 never compose. They include most of Latin and everything that V8 stores in one byte. */
 const composable = /[\u0300-\uffff]/;
 /** Ordering marks takes quadratic time, so only short slices are composed at once. */
 const sliceCharacters = 512;
@@ -30,5 +30,5 @@ function sliceEnd(text: string, from: number): number {
   return goesOn.test(text[to]!) ? furthest : to;
 }
 
-/** Marks, the later parts of Hangul syllables, and low surrogates. */
+/** Matches characters that continue a letter: marks, the later parts of Hangul syllables, and low surrogates. */
 const goesOn = /[\p{M}\u1160-\u11ff\udc00-\udfff]/u;

@@ -10,10 +10,10 @@ import { coordinatorMove } from "./move.ts";
 import { coordinatorRenewSigningKey, coordinatorSigningKey } from "./signing-key.ts";
 import { userAgent } from "./user-agent.ts";
 
-/** The most coordinator addresses that a crawler is sent and keeps. */
+/** Maximum number of coordinator addresses that a crawler is sent and keeps. */
 export const mostCoordinators = 16;
 
-/** Malformed URLs pass here: the crawler ignores every address that it may not connect to. */
+/** Malformed URLs are accepted here, because the crawler ignores every address that it may not connect to. */
 const coordinatorUrls = z.array(z.string().min(1).max(1000)).max(mostCoordinators);
 
 const coordinatorWelcome = z.object({
@@ -22,32 +22,32 @@ const coordinatorWelcome = z.object({
   crawlerId: z.int().min(1),
   /** The highest sequence of this spool that is committed; the crawler drops everything up to it. */
   acknowledgedSequence: z.int().min(0),
-  /** How many results may be in flight unacknowledged. */
+  /** How many results may be sent without being acknowledged. */
   resultCredits: z.int().min(1).max(10_000),
   heartbeatSeconds: z.int().min(1).max(600),
-  /** The crawler gets a message or a WebSocket ping at least this often. Absent: as often as heartbeats. */
+  /** The crawler gets a message or a WebSocket ping at least this often. Default: as often as heartbeats. */
   pingSeconds: z.number().positive().max(600).optional(),
-  /** After this long offline a crawler's leases go to others, and it drops them itself. */
+  /** When a crawler has been offline this long, its leases go to others, and it drops them itself. */
   departureSeconds: z.number().positive().max(86_400).optional(),
   /** The exact User-Agent of every request to a site. */
   userAgent,
-  /** The major version of the coordinator's Postgres, whose lexeme rules the crawler follows. Absent: the newest. */
+  /** The major version of the coordinator's Postgres, whose lexeme rules the crawler follows. Default: the newest. */
   postgresVersion: z.int().min(13).max(99).optional(),
-  /** The crawler stores it and shows it in the next hello. */
+  /** The crawler stores the ticket and presents it in the next hello. */
   ticket: ticket.optional(),
   /** The connection's source address as the coordinator sees it. */
   seenAddress: address.optional(),
-  /** The coordinator's time, by which a crawler can tell that its own clock is wrong. */
+  /** The coordinator's time, which shows the crawler whether its own clock is wrong. */
   time: z.iso.datetime().optional(),
-  /** Requests by https are signed (RFC 9421, Web Bot Auth) and name this URL of the key set. Absent: they are not signed. */
+  /** If present, requests by https are signed (RFC 9421, Web Bot Auth) and name this URL of the key set. */
   signatureAgent: signatureAgent.optional(),
-  /** Requests are signed with a key that the crawler makes and announces (signing-key.ts). Absent: with its identity. */
+  /** Whether requests are signed with a key that the crawler makes and announces (signing-key.ts), not with its identity. */
   signingKeys: z.boolean().optional(),
-  /** The addresses of this fleet's coordinators, including this one; a crawler that loses one connects to another. */
+  /** The addresses of this fleet's coordinators, including this one; a crawler that loses its coordinator connects to another. */
   coordinators: coordinatorUrls.optional(),
 });
 
-/** Sent when the coordinators of the fleet change; as `coordinators` in the welcome. */
+/** Sent when the fleet's coordinators change. The list is like `coordinators` in the welcome. */
 const coordinatorAddresses = z.object({
   type: z.literal("coordinator:addresses"),
   urls: coordinatorUrls,
@@ -70,14 +70,14 @@ const coordinatorRefuse = z.object({
     "copied-folder",
     /** The name moved to another host, or this host's identity has another name. */
     "moved",
-    /** The coordinator failed (its database, say); the crawler is not at fault. */
+    /** The coordinator failed (for example its database). The crawler is not at fault. */
     "internal-error",
-    /** Too many crawlers connect at once, or the previous session has not ended. Version 4 gets `internal-error`. */
+    /** Too many crawlers connect at once, or the previous session has not ended. Crawlers of version 4 get `internal-error`. */
     "busy",
   ]),
   reason: coordinatorWords,
   retry: z.boolean(),
-  /** The earliest retry, where one makes sense. Absent: the crawler decides. */
+  /** When the crawler may retry at the earliest. If absent, the crawler decides. */
   retryAfterMs: milliseconds.optional(),
 });
 
@@ -86,7 +86,7 @@ const coordinatorProbe = z.object({
   requestId: z.int().min(0),
   host: hostName,
   address,
-  /** Measure the address that the crawler itself resolves the host's name to, and report it. */
+  /** Asks the crawler to measure and report the address to which it resolves the host's name itself. */
   byName: z.boolean().optional(),
   port: z.int().min(1).max(65_535),
   secure: z.boolean(),
@@ -97,8 +97,8 @@ const coordinatorProbe = z.object({
 });
 
 /**
- * Answers `crawler:ready` with at most the requested number of leases. Each is parsed (`lease`) when its work begins. An empty
- * list states the reason and when to ask again.
+ * Answers `crawler:ready` with at most the requested number of leases. Each is parsed (`lease`) when its work begins. If the
+ * list is empty, the answer states why and when to ask again.
  */
 const coordinatorTasks = z.object({
   type: z.literal("coordinator:tasks"),
@@ -115,7 +115,7 @@ const coordinatorAcknowledge = z.object({
   sequence: z.int().min(0),
 });
 
-/** Backpressure with its reason: how many results may be in flight from now on; 0 stops shipping. */
+/** Backpressure with its reason: how many unacknowledged results are allowed from now on; 0 stops shipping. */
 const coordinatorPace = z.object({
   type: z.literal("coordinator:pace"),
   resultCredits: z.int().min(0).max(10_000),
@@ -123,13 +123,13 @@ const coordinatorPace = z.object({
 });
 
 /**
- * The crawler has little or much due work and should have fewer or more hosts in progress, always inside its host's limits: one
- * per due slice, on `hurry-up` as many as the limits allow.
+ * Tells the crawler to have fewer or more hosts in progress, because little or much work is due: one host per due slice, or
+ * on `hurry-up` as many as its host's limits allow.
  */
 const coordinatorWorkPace = z.object({
   type: z.literal("coordinator:work-pace"),
   pace: z.enum(["slow-down", "steady", "hurry-up"]),
-  /** Host slices that are due for it or leased to it. Counting stops once the number decides. */
+  /** Host slices that are due for the crawler or leased to it. Counting stops once the decision is certain. */
   due: z.int().min(0).max(1_000_000_000),
   reason: coordinatorWords,
 });
@@ -141,7 +141,7 @@ const coordinatorPeers = z.object({
     .max(1000),
 });
 
-/** Replaces the key of the hello, which stays valid for at most this long. */
+/** Replaces the key of the hello, which stays valid for a limited time. */
 const coordinatorKey = z.object({
   type: z.literal("coordinator:key"),
   key: z.string().regex(/^[\x21-\x7e]{16,200}$/),
@@ -153,8 +153,8 @@ const coordinatorKey = z.object({
 });
 
 /**
- * These hosts and everything below each domain must not be contacted any more; leases on them end at once. Sent when a site
- * opts out, and with each welcome for recent ones.
+ * The crawler must not contact these hosts, and anything below each domain, any more. Leases on them end at once. Sent when a
+ * site opts out, and with each welcome for recent opt-outs.
  */
 const coordinatorStopHosts = z.object({
   type: z.literal("coordinator:stop-hosts"),
@@ -163,8 +163,8 @@ const coordinatorStopHosts = z.object({
 });
 
 /**
- * These parts of sites must not be requested any more: a URL, a URL prefix, or a host. Of erased parts nothing may be kept.
- * Sent like the message above.
+ * These parts of sites (a URL, a URL prefix, or a host) must not be requested any more. Nothing of erased parts may be kept.
+ * Sent on the same occasions as `coordinator:stop-hosts`.
  */
 const coordinatorStopParts = z.object({
   type: z.literal("coordinator:stop-parts"),
@@ -181,7 +181,7 @@ const coordinatorStopParts = z.object({
   reason: coordinatorWords,
 });
 
-/** A release that this crawler's supervisor may take, at the coordinator's path `/releases/DIGEST`. */
+/** A release that this crawler's supervisor may run, served at the coordinator's path `/releases/DIGEST`. */
 const coordinatorRelease = z.object({
   type: z.literal("coordinator:release"),
   version: releaseVersion,
@@ -215,7 +215,7 @@ export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
 
 /**
  * Protocol versions that this build speaks, newest first: its own, and that of the release before it, so that a fleet can be
- * upgraded crawler by crawler. The crawler offers its list, the coordinator picks the newest that both know.
+ * upgraded crawler by crawler. The crawler offers its list, and the coordinator picks the newest that both know.
  *
  *   4  release 0.2.0
  *   6  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, the fleet's
@@ -229,7 +229,7 @@ const unknownToFour: ReadonlySet<string> = new Set([
   "coordinator:stop-parts",
 ]);
 
-/** Whether a crawler with this version understands such a message. */
+/** Whether a crawler with this version understands a message of this type. */
 export function isKnownTo(version: number, { type }: Pick<CoordinatorMessage, "type">): boolean {
   return version > 4 || !unknownToFour.has(type);
 }

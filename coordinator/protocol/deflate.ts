@@ -1,7 +1,7 @@
 /**
- * The sending half of the wire compression (design section 7): one raw deflate stream (RFC 1951) per direction of a connection,
- * flushed after every message, so that each message can refer to earlier ones. As in RFC 7692 section 7.2.1, the four bytes 00
- * 00 ff ff at the end of every flush are omitted; the receiver adds them.
+ * The sending half of the wire compression (design section 7). Each direction of a connection is one raw deflate stream (RFC
+ * 1951), flushed after every message, so that a message can refer to earlier ones. As in RFC 7692 section 7.2.1, the four
+ * bytes 00 00 ff ff at the end of every flush are omitted, and the receiver adds them.
  */
 import { promisify } from "node:util";
 import {
@@ -19,11 +19,11 @@ export const flushTail: Buffer = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 const emptyMessage = Buffer.from([0x00]);
 
-/** The maximum distance of a deflate reference (RFC 1951 section 2). */
+/** Maximum distance of a deflate reference (RFC 1951 section 2). */
 export const windowBytes = 32_768;
 
 interface Sending {
-  /** The maximum distance of references to earlier messages. */
+  /** Maximum distance of references to earlier messages. */
   readonly windowBytes: number;
   readonly options: ZlibOptions;
   /** A longer message is compressed in a libuv thread instead of the event loop. */
@@ -31,8 +31,8 @@ interface Sending {
 }
 
 /**
- * For crawlers: results use the full window, and threads keep the event loop free, which measures times. Level 6 takes a tenth
- * to a fifth more CPU and sends 2 % less.
+ * For crawlers. Results use the full window, and threads keep the event loop free, in which times are measured. Level 6 would
+ * take a tenth to a fifth more CPU and send 2 % less.
  */
 const results: Sending = {
   windowBytes,
@@ -41,8 +41,8 @@ const results: Sending = {
 };
 
 /**
- * For coordinators, which have thousands of connections and send little. A short message takes a third of the CPU without a
- * thread; a long one would delay all other crawlers by milliseconds.
+ * For coordinators, which have thousands of connections and send little. Without a thread, a short message takes a third of
+ * the CPU, but a long one would delay all other crawlers by milliseconds.
  */
 export const briefly: Sending = {
   windowBytes: 8192,
@@ -51,8 +51,8 @@ export const briefly: Sending = {
 };
 
 /**
- * Compresses messages in the order of the calls. No stream stays open, since each would take 112 KB and more: every message is
- * compressed separately with the previously sent bytes as its dictionary. The output is one valid stream all the same.
+ * Compresses messages in the order of the calls. No stream stays open, since each would take at least 112 KB: every message
+ * is compressed separately, with the previously sent bytes as its dictionary. The output is nevertheless one valid stream.
  */
 export class MessageDeflater {
   readonly #sending: Sending;
@@ -92,13 +92,13 @@ export class MessageDeflater {
 
 const deflateBeside = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
 
-// The receiving half of the wire compression: reads what MessageDeflater sends, with bounded output. This file has the portable
-// implementation on node:zlib; zlib-sync-inflater.ts has the faster one. Both accept the same valid streams and resist bombs
-// and corrupt bytes.
+// The receiving half of the wire compression reads what MessageDeflater sends, with bounded output. This file has the
+// portable implementation on node:zlib, and zlib-sync-inflater.ts the faster one. Both accept the same valid streams and
+// resist bombs and corrupt bytes.
 
-/** One direction of one connection. It is unusable after a throw. */
+/** Inflates one direction of one connection. It is unusable after a throw. */
 export interface MessageInflater {
-  /** Returns at most `maxBytes` bytes; throws ProtocolError for more or for an invalid stream. */
+  /** Returns at most `maxBytes` bytes. Throws ProtocolError if there are more or the stream is invalid. */
   inflate(message: Buffer, maxBytes: number): Buffer;
   /** The last 32 KiB of output, from which another inflater can continue. */
   history(): Buffer;
@@ -115,7 +115,7 @@ export class NodeInflater implements MessageInflater {
   inflate(message: Buffer, maxBytes: number): Buffer {
     const input = Buffer.concat([message, flushTail]);
     const { buffer, engine } = this.#inflateRaw(input, maxBytes);
-    // The tail remains unread exactly when the sender ended its stream, which is not allowed.
+    // The tail remains unread if and only if the sender ended its stream, which is not allowed.
     if (engine.bytesWritten !== input.length) throw new ProtocolError("the deflate stream has ended");
     this.#history = lastWindow(this.#history, buffer, windowBytes);
     return buffer;
@@ -149,7 +149,7 @@ export function corrupt(detail: string): ProtocolError {
   return new ProtocolError(`the deflate stream is corrupt: ${detail.slice(0, 80)}`);
 }
 
-/** The result of inflateRawSync with `info`; the type declarations know only the buffer. */
+/** The result of inflateRawSync with `info`, for which the type declarations know only the buffer. */
 interface InflatedWithEngine {
   readonly buffer: Buffer;
   readonly engine: Inflate;

@@ -1,7 +1,7 @@
 /**
- * The exchange between a coordinator and its parent (WEB-SAILOR section 4.4, figure 5): the child asks over HTTP, and each
- * exchange carries URLs both ways. URLs have rising numbers in each direction. The receiver commits the highest number with
- * them, so that a repetition counts once, and reports it in the next message, so that the sender can drop them.
+ * The exchange between a coordinator and its parent (WEB-SAILOR section 4.4, figure 5). The child asks over HTTP, and each
+ * exchange carries URLs both ways, with rising numbers in each direction. The receiver commits the highest number together
+ * with the URLs, so that a repetition counts once, and reports it in the next message, so that the sender can drop them.
  */
 import { z } from "zod";
 import { listOf } from "./fields.ts";
@@ -10,23 +10,23 @@ import { maxRedirects } from "./result.ts";
 export const exchangePath = "/api/coordinators/exchange";
 export const exchangeVersion = 1;
 
-/** The most URLs in one message, and the most text, so that a message stays below `maxExchangeBytes`. */
+/** Maximum number of URLs, and of characters of text, in one message, so that it stays below `maxExchangeBytes`. */
 export const maxExchangedUrls = 2000;
 export const maxExchangedUrlBytes = 1_000_000;
-/** Of JSON: the URLs and under 200 bytes around each. */
+/** Maximum size of the JSON, which has less than 200 bytes around each URL. */
 export const maxExchangeBytes = 4_000_000;
-/** The longest chain of parent coordinators. */
+/** Maximum length of a chain of parent coordinators. */
 export const maxChain = 16;
-/** The most domain sets of one coordinator, and the most characters of one. */
+/** Maximum number of domain sets of one coordinator, and of characters in one. */
 const maxClaims = 1000;
 const maxClaimLength = 300;
 
-/** The most links to one URL in one message, and the most that are counted for a URL or host of others. */
+/** Maximum number of links to one URL in one message, and maximum count for a URL or host of other coordinators. */
 export const mostLinks = 1_000_000_000;
 const number = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const smallNumber = z.int().min(0).max(1000);
 
-/** Sent in canonical form, and canonicalised again by the receiver. */
+/** Sent in canonical form, but the receiver canonicalises it again. */
 export const exchangedUrl = z
   .strictObject({
     number: number.min(1),
@@ -65,7 +65,7 @@ export const parentAnswer = z.strictObject({
 });
 export type ParentAnswer = Readonly<z.infer<typeof parentAnswer>>;
 
-/** Returns the first fault of a message in a few words, because zod's own text may be as long as the message. */
+/** Describes the first fault of a message in a few words, because zod's own text may be as long as the message. */
 export function exchangeFault({ issues: [first] }: z.ZodError): string {
   return `not of the stated form (${first?.path.join(".").slice(0, 100)}: ${first?.message.slice(0, 200)})`;
 }

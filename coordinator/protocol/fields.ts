@@ -3,12 +3,12 @@ import { z } from "zod";
 import { parseAddress } from "../core/ip/address.ts";
 import { isHostName, withoutUser } from "../core/ip/url-host.ts";
 
-/** The longest URL that is accepted anywhere. RFC 9110 section 4.1 recommends at least 8000; the web rarely exceeds 2 KB. */
+/** Maximum length of a URL anywhere. RFC 9110 section 4.1 recommends at least 8000, but URLs rarely exceed 2 KB. */
 export const maxUrlLength = 2048;
 
 /** User and password are removed on arrival. */
 export const url = z.string().min(1).max(maxUrlLength).overwrite(withoutUser);
-/** The canonical form of frontier, leases and connections; it cannot end a line or an argument. */
+/** The canonical form of a host. It can end neither a line nor an argument. */
 export const hostName = z.string().max(253).refine(isHostName, { error: "is no host's name" });
 export const address = z
   .string()
@@ -18,11 +18,11 @@ export const words = z.string().max(500);
 /** Text from the coordinator that may be read on a terminal: control characters and direction marks are removed. */
 export const coordinatorWords = words.transform(plainWords);
 export const leaseId = z.string().regex(/^\d{1,19}$/);
-/** SHA-256, hex. */
+/** A SHA-256 digest in hex. */
 export const digest = z.string().regex(/^[0-9a-f]{64}$/);
-/** One day, the longest duration in any message. */
+/** Maximum duration in any message (one day). */
 export const maxMilliseconds = 86_400_000;
-/** Durations too small to measure become 0: Postgres cannot store 5e-324 as real. */
+/** Durations too small to measure become 0, because Postgres cannot store 5e-324 as real. */
 export const milliseconds = z
   .number()
   .min(0)
@@ -34,8 +34,8 @@ export const instant = z.iso.datetime().refine((text) => /^(19[7-9]|[2-9]\d)\d/.
 });
 
 /**
- * A list of at most `most` elements, checked up to the first fault. z.array checks all elements and describes each fault, which
- * takes longer than all other work with such a message.
+ * A list of at most `most` elements, checked only up to the first fault. z.array checks all elements and describes each
+ * fault, which takes longer than all other work with such a message.
  */
 export function listOf<Element extends z.ZodType>(element: Element, most: number) {
   const list = z

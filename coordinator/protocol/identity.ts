@@ -1,7 +1,7 @@
 /**
- * A crawler's identity: an Ed25519 key pair (RFC 8032) that is made on the partner's machine and never leaves it, and the texts
- * it signs. Both ends build these texts here; each begins with a line of its own, so that no signature can stand for another
- * text.
+ * A crawler's identity, an Ed25519 key pair (RFC 8032) that is made on the partner's machine and never leaves it, and the
+ * texts that it signs. Both ends build these texts here. Each begins with a line of its own, so that no signature can be used
+ * for another text.
  */
 
 import { createHash, createPublicKey, verify, X509Certificate } from "node:crypto";
@@ -21,10 +21,10 @@ export const signature = z.string().regex(/^[A-Za-z0-9_-]{86}$/);
 
 export const challenge = z.string().regex(/^[A-Za-z0-9_-]{43,128}$/);
 
-/** Proves at the next session that the crawler was at this one; every welcome brings a new one. */
+/** Presented at the next session, it proves that the crawler took part in this one. Every welcome brings a new one. */
 export const ticket = bytes32;
 
-/** What a key permits. `probe`: measurements; `crawl`: leases and results as well. */
+/** What a key permits: `probe` means measurements, `crawl` means leases and results as well. */
 export const keyScopes = ["probe", "crawl"] as const;
 
 export const keyScope = z.enum(keyScopes);
@@ -34,11 +34,11 @@ export const helloIdentity = z.object({
   publicKey,
   /** The signature of `helloText` with this connection's challenge. */
   signature,
-  /** Identifies the process: another one with the same identity at the same time runs from a copied folder. */
+  /** Identifies the process. A second process with the same identity at the same time runs from a copied folder. */
   instanceId: z.uuid(),
-  /** From the last stored welcome; null before the first. */
+  /** The ticket of the last stored welcome; null before the first. */
   ticket: ticket.nullable(),
-  /** `tlsBindingOf` this connection as the crawler sees it; null without TLS. Absent from crawlers before 0.2.0. */
+  /** What `tlsBindingOf` returns for this connection on the crawler's side. Crawlers before 0.2.0 omit it. */
   binding: bytes32.nullable().optional(),
 });
 
@@ -47,14 +47,14 @@ export interface ChallengedConnection {
   readonly binding: string | null;
 }
 
-/** The text whose signature proves that the crawler holds its private key now and on this connection. */
+/** Returns the text whose signature proves that the crawler holds its private key now and on this connection. */
 export function helloText(said: {
   readonly challenge: string;
   readonly name: string;
   readonly spoolId: string;
   readonly instanceId: string;
   readonly ticket: string | null;
-  /** Undefined: signed without it, as crawlers before 0.2.0 do. */
+  /** If undefined, the text does not mention it (crawlers before 0.2.0). */
   readonly binding?: string | null | undefined;
 }): string {
   const { challenge: given, name, spoolId, instanceId, ticket: kept, binding } = said;
@@ -64,8 +64,8 @@ export function helloText(said: {
 }
 
 /**
- * A secret that only the two ends of one TLS connection share (RFC 9266, tls-exporter), in base64url. A hello signed over it is
- * worthless on another connection, so an intercepting proxy cannot pass it on. Returns null without TLS.
+ * Returns a secret that only the two ends of one TLS connection share (RFC 9266, tls-exporter), in base64url, or null without
+ * TLS. A hello signed over it is worthless on another connection, so an intercepting proxy cannot pass it on.
  */
 export function tlsBindingOf(socket: unknown): string | null {
   if (!(socket instanceof TLSSocket)) return null;
@@ -74,8 +74,8 @@ export function tlsBindingOf(socket: unknown): string | null {
 }
 
 /**
- * The text that is signed for consecutive results, `first` to `last` of a spool. `digest` is the SHA-256 (hex) over their
- * packed bytes in order.
+ * Returns the text that is signed for consecutive results, `first` to `last` of a spool. `digest` is the SHA-256 (hex) over
+ * their packed bytes in order.
  */
 export function sealText(sealed: {
   readonly spoolId: string;
@@ -87,9 +87,12 @@ export function sealText(sealed: {
   return ["nearcrawl results 3", spoolId, first, last, digest].join("\n");
 }
 
-// The pin of a coordinator's TLS key (RFC 7469 section 2.4), with a self-signed certificate or not.
+// A pin identifies a coordinator's TLS key (RFC 7469 section 2.4), whether its certificate is self-signed or not.
 
-/** SHA-256 of a certificate's SubjectPublicKeyInfo in base64url. `certificate`: PEM (of a chain, the first) or DER. */
+/**
+ * Returns the SHA-256 of a certificate's SubjectPublicKeyInfo in base64url. `certificate` is PEM (the first of a chain
+ * counts) or DER.
+ */
 export function pinOf(certificate: string | Uint8Array | X509Certificate): string {
   const parsed =
     certificate instanceof X509Certificate ? certificate : new X509Certificate(certificate as Buffer);
@@ -100,12 +103,12 @@ export function pinOf(certificate: string | Uint8Array | X509Certificate): strin
 // Verifies Ed25519 signatures (RFC 8032) of identities and releases.
 
 /**
- * `publicKey` is 32 raw bytes and `signature` 64, both in base64url; a string counts as UTF-8. Returns false for malformed keys
- * and signatures.
+ * `publicKey` is 32 raw bytes and `signature` 64, both in base64url. A string is signed as its UTF-8 bytes. Returns false for
+ * malformed keys and signatures.
  */
 export function isSignedBy(publicKey: string, text: string | Uint8Array, signature: string): boolean {
   const bytes = Buffer.from(signature, "base64url");
-  // The last character has unused bits; only one of the equivalent spellings is accepted.
+  // The last character has unused bits. Only one of the equivalent spellings is accepted.
   if (bytes.toString("base64url") !== signature) return false;
   try {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
@@ -141,7 +144,7 @@ export function keySetUrlOf(agent: string): string | null {
   return url.protocol === "https:" ? url.href : null;
 }
 
-/** It is checked again where the header is written. */
+/** The header's writer checks it again. */
 export function isSignatureAgent(text: string): boolean {
   // Characters that a structured field's string must escape (RFC 9651 section 3.3.3) are not allowed.
   if (!/^https?:\/\/[!#-[\]-~]+$/.test(text) || !canParseUrl(text)) return false;
@@ -150,8 +153,8 @@ export function isSignatureAgent(text: string): boolean {
 }
 
 /**
- * The JWK thumbprint (RFC 7638; RFC 8037 appendix A.3): SHA-256 over the required members in the order of their
- * names, in base64url. `publicKey`: the raw 32 bytes of an Ed25519 key in base64url.
+ * Returns the JWK thumbprint (RFC 7638; RFC 8037 appendix A.3): SHA-256 over the required members in the order of their
+ * names, in base64url. `publicKey` is the raw 32 bytes of an Ed25519 key in base64url.
  */
 export function keyThumbprint(publicKey: string): string {
   const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: publicKey });

@@ -8,7 +8,7 @@ import { canParseUrl } from "#core/ip/url-host";
 import { publicKey } from "./identity.ts";
 import { maxSignatures } from "./release-envelope.ts";
 
-/** The longest token that is read, in characters; a usual one has about 400. */
+/** Maximum length of a token in characters. A usual one has about 400. */
 const maxTokenLength = 4000;
 
 const prefix = "nc1.";
@@ -16,13 +16,13 @@ const prefix = "nc1.";
 /** A crawler's name has 1 to 63 of a-z, 0-9, '.', '_', '-' and begins with a letter or digit. */
 export const crawlerName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/);
 
-/** SHA-256 of the TLS key's SubjectPublicKeyInfo (RFC 7469 section 2.4), here in base64url: 43 characters. */
+/** SHA-256 of the TLS key's SubjectPublicKeyInfo (RFC 7469 section 2.4) in base64url (43 characters). */
 export const certificatePin = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
 /** Keys that releases are signed with: raw Ed25519 public keys in base64url. */
 export const releaseKeys = z.array(publicKey).max(16);
 
-/** How many keys must sign together; 1 for invitations and folders that do not state it. */
+/** How many keys must sign together. It is 1 for invitations and folders that do not state it. */
 export const releaseThreshold = z.int().min(1).max(maxSignatures).default(1);
 
 const invitationSchema = z.object({
@@ -32,12 +32,12 @@ const invitationSchema = z.object({
     .max(1000)
     .refine(isCoordinatorUrl, { error: "must be wss://host[:port][/path], or ws:// on this machine" }),
   name: crawlerName,
-  /** Shown in the hello in place of a key: `inv_…`. */
+  /** Presented in the hello in place of a key: `inv_…`. */
   secret: z
     .string()
     .max(200)
     .regex(/^inv_[A-Za-z0-9_-]{16,}$/),
-  /** Null when a public authority issued the coordinator's certificate, which is then verified as in browsers. */
+  /** Null if a public authority issued the coordinator's certificate, which is then verified as browsers do. */
   certificatePin: certificatePin.nullable(),
   releaseKeys,
   releaseThreshold,
@@ -52,8 +52,8 @@ export function formatInvitation(invitation: z.input<typeof invitationSchema>): 
 }
 
 /**
- * Throws a UsageError for whoever pasted the token. Whitespace within it, as mail programs add, is accepted. The caller checks
- * `expiresAt`.
+ * Throws a UsageError that addresses the person who pasted the token. Whitespace within it, which mail programs add, is
+ * accepted. The caller checks `expiresAt`.
  */
 export function parseInvitation(token: string): Invitation {
   const text = token.replace(/\s+/g, "");

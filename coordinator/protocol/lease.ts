@@ -6,10 +6,10 @@ import { hostPaceReport, maxRedirects } from "./result.ts";
 
 export const maxLeaseUrls = 1000;
 
-/** The most links of one page that are checked by HEAD. */
+/** Maximum number of links of one page that are checked by HEAD. */
 export const maxLinkTypeChecks = 100;
 
-/** A validator as the site sent it, which gets it back; one that no header can hold (RFC 9110 section 5.5) is dropped. */
+/** A validator, which is returned to the site as it was sent. One that no header can hold (RFC 9110 section 5.5) is dropped. */
 const validator = (most: number) =>
   z
     .string()
@@ -24,11 +24,11 @@ export const lease = z.object({
   host: hostName,
   addresses: z.array(address).max(64),
   expiresInSeconds: z.int().min(1).max(86_400),
-  /** The earliest start in ms from now: politeness moves with the host. */
+  /** In how many ms the work may start at the earliest, because politeness waits move with the host. */
   waitMs: milliseconds,
-  /** What fetches by any crawler found about the host's pace. */
+  /** What any crawler's fetches revealed about the host's pace. */
   pace: hostPaceReport.optional(),
-  /** How many links of each page are checked by HEAD for a readable type; absent: none. */
+  /** How many links of each page are checked by HEAD for a readable type. If absent, none are. */
   linkTypeChecks: z.int().min(1).max(maxLinkTypeChecks).optional(),
   urls: z
     .array(
@@ -36,9 +36,9 @@ export const lease = z.object({
         url,
         etag: validator(500),
         lastModified: validator(100),
-        /** SHA-256 of the indexed body, hex: the same body is reported as unchanged. */
+        /** SHA-256 of the indexed body in hex. A body with the same digest is reported as unchanged. */
         digest: digest.optional(),
-        /** How many consecutive redirects led here; absent: none. */
+        /** How many consecutive redirects led here. Default: 0. */
         redirects: z.int().min(0).max(maxRedirects).optional(),
       }),
     )
@@ -48,10 +48,7 @@ export const lease = z.object({
 
 export type Lease = z.infer<typeof lease>;
 
-/**
- * A lease as it arrives. Only its id is validated before its work begins, so that a lease that cannot be read or placed is
- * returned alone.
- */
+/** A lease as it arrives. Only its id is validated before its work begins, so that an unreadable lease is returned alone. */
 export const offeredLease = z.looseObject({ leaseId });
 
 export type OfferedLease = z.infer<typeof offeredLease>;

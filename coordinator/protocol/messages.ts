@@ -11,14 +11,14 @@ import { fetchResultSchema } from "./result.ts";
 import { crawlerSigningKey } from "./signing-key.ts";
 import { partnerContact } from "./user-agent.ts";
 
-/** The most leases in a hello, given the bound on a first message. */
+/** Maximum number of leases in a hello, chosen so that it fits the size limit of a first message. */
 export const maxHeldLeases = 2000;
-/** The most denied networks, and the most denied domains, in a hello. */
+/** Maximum number of denied networks, and of denied domains, in a hello. */
 export const maxDeniedInHello = 500;
-/** The most characters of that list, which must fit a first message beside the leases. */
+/** Maximum number of characters of those lists, which must fit a first message beside the leases. */
 export const maxDeniedCharacters = 10_000;
 
-/** The most domain sets in a hello, and the longest of them. */
+/** Maximum number of domain sets in a hello, and of characters in one. */
 export const maxDomainSetsInHello = 16;
 export const maxDomainSetCharacters = 1000;
 
@@ -29,9 +29,10 @@ export type ProbeMethod = z.infer<typeof probeMethod>;
 
 /**
  * A probe's result. `measured` carries the smallest of `tries` round-trip times. A TCP connect answered by a reset is
- * `measured`, because the answer crossed the network. `not-allowed`: the crawler's host forbids it. `address`: what the crawler
- * resolved the name to when it was asked to measure by name; older crawlers omit it. `lateMs`: how late the crawler's machine
- * may have noticed the answer, so that the round trip took between `rttMs - lateMs` and `rttMs`; absent: at once, or unknown.
+ * `measured`, because the answer crossed the network. `not-allowed` means that the crawler's host forbids it. `address` is
+ * what the crawler resolved the name to when it was asked to measure by name; older crawlers omit it. `lateMs` is how late
+ * the crawler's machine may have noticed the answer, so that the round trip took between `rttMs - lateMs` and `rttMs`. It is
+ * absent if there was no delay or none is known.
  */
 export const probeOutcome = z.discriminatedUnion("type", [
   z.object({
@@ -56,10 +57,10 @@ export const probeOutcome = z.discriminatedUnion("type", [
 ]);
 export type ProbeOutcome = z.infer<typeof probeOutcome>;
 
-/** The beginning of a `held-back` reason, by which reports of crawlers of 0.2.0 are recognised, which send no code. */
+/** How a `held-back` reason begins. Reports of crawlers of 0.2.0, which send no code, are recognised by it. */
 export const heldBackWords = "held back by the crawler";
 
-/** True when the target was not contacted, as far as is known, so the outcome says nothing about its distance or state. */
+/** Whether the target was not contacted, as far as is known, so that the outcome says nothing about its distance or state. */
 export function saysNothing(outcome: ProbeOutcome): boolean {
   if (outcome.type !== "failed") return false;
   return outcome.code !== undefined || outcome.reason.startsWith(heldBackWords);
@@ -78,7 +79,7 @@ export const crawlerHello = z.object({
   spoolId: z.uuid(),
   /**
    * Leases that this crawler still works on or holds results of. The coordinator reclaims its other leases at once, because
-   * they were lost in a restart or on the way. Null: too many to list, so the others expire.
+   * they were lost in a restart or on the way. Null means that there are too many to list, so the others expire.
    */
   heldLeases: listOf(leaseId, maxHeldLeases).nullable(),
   /** The public address that the partner states, if any. */
@@ -95,7 +96,7 @@ export const crawlerHello = z.object({
     })
     .nullable(),
   capabilities: z.object({ probeMethods: z.array(probeMethod).max(3), ipv6: z.boolean() }),
-  /** The partner's limits; the coordinator plans within them and cannot raise them. */
+  /** The partner's limits, within which the coordinator plans. It cannot raise them. */
   limits: z.object({
     pagesPerDay: z.int().min(0).max(1_000_000_000),
     bytesPerDay: z.int().min(0).max(1e15),
@@ -103,7 +104,8 @@ export const crawlerHello = z.object({
   }),
   /**
    * Networks (address, a/prefix or first-last) and domains with everything below them that the partner excludes, as many as
-   * fit. The crawler refuses the rest when asked (`not-allowed`). Absent from crawlers of other versions.
+   * fit. When asked to contact one of the rest, the crawler refuses (`not-allowed`). Crawlers of other versions omit the
+   * field.
    */
   denies: z
     .object({
@@ -112,27 +114,27 @@ export const crawlerHello = z.object({
     })
     .optional(),
   /**
-   * The partner restricts this crawler to these domain sets, one per text: `.gr not blog.gr lang:el`. Absent: no restriction. A
-   * crawler with unreadable sets is refused.
+   * If present, the partner restricts this crawler to these domain sets, one per text: `.gr not blog.gr lang:el`. A crawler
+   * with unreadable sets is refused.
    */
   domainSets: z.array(z.string().min(1).max(maxDomainSetCharacters)).max(maxDomainSetsInHello).optional(),
   /** The partner's contact, which the coordinator adds to the User-Agent in its welcome. */
   contact: partnerContact.optional(),
-  /** False keeps its address out of the list by which sites verify our requests. */
+  /** If false, its address is kept out of the list by which sites verify our requests. */
   listAddress: z.boolean().optional(),
   /** Absent for test crawlers without an identity. */
   identity: helloIdentity.optional(),
-  /** The crawler makes signing keys of its own (signing-key.ts). Absent: it signs requests with its identity, if at all. */
+  /** Whether the crawler makes its own signing keys (signing-key.ts). If not, it signs with its identity, if at all. */
   signingKeys: z.boolean().optional(),
-  /** The running release and its supervisor; absent when it was started by hand. */
+  /** The running release and its supervisor; absent if the crawler was started by hand. */
   release: z
     .object({ version: releaseVersion, digest, dockVersion: z.string().max(40), policy: words })
     .optional(),
   /** How the previous process ended, when that was abnormal: its last words. */
   lastEnd: z.object({ at: instant, reason: words }).optional().catch(undefined),
   /**
-   * The crawler's time, as in heartbeats. When many differ from the coordinator alike, the coordinator's clock is wrong. Older
-   * crawlers omit it.
+   * The crawler's time, as in heartbeats. When the clocks of many crawlers differ from the coordinator's in the same
+   * direction, the coordinator's is wrong. Older crawlers omit it.
    */
   time: instant.optional().catch(undefined),
 });
@@ -151,14 +153,14 @@ const crawlerHeartbeat = z.object({
   bodyBytes: z.int().min(0).optional(),
   /** What blocks the crawler now, in words; empty when nothing does. */
   holdingBack: z.array(words).max(10),
-  /** Why its disk accepts no results; absent when it does or the version does not report it. */
+  /** Why its disk accepts no results. Absent when it does, or from versions that do not report it. */
   diskFault: words.optional(),
-  /** Free space of its folder; absent when the system or version does not report it. */
+  /** Free space of its folder; absent when the system or the version does not report it. */
   diskFreeBytes: z.int().min(0).optional(),
   time: instant.optional().catch(undefined),
 });
 
-/** Asks for work: the crawler has room for this many more hosts. */
+/** Asks for work. The crawler can take this many more hosts. */
 const crawlerReady = z.object({
   type: z.literal("crawler:ready"),
   freeHosts: z.int().min(1).max(10_000),
@@ -184,12 +186,12 @@ export const crawlerResult = z.object({
   result: fetchResultSchema,
 });
 
-/** Returns a lease: its URLs without a result go back to the frontier. Sent after its results were acknowledged. */
+/** Returns a lease. Its URLs without a result go back to the frontier. Sent after its results were acknowledged. */
 const crawlerLeaseEnd = z.object({
   type: z.literal("crawler:lease-end"),
   leaseId,
   reason: words,
-  /** How long the host must be left alone; absent: no longer than its results say. */
+  /** How long the host must be left alone. If absent, no longer than its results say. */
   hostWaitMs: milliseconds.optional(),
 });
 
@@ -205,23 +207,23 @@ const goodbyeCodes = [
   "new-settings",
   /** Its host's byte limit forbids a connection. */
   "out-of-bytes",
-  /** It has joined, and no release was started yet. */
+  /** It has joined, but no release was started yet. */
   "joined",
-  /* Its supervisor runs no release and waits: */
+  /* Its supervisor runs no release and waits for a release that it may run. */
   "awaits-release",
-  /** for a release that it may run, since the offered one is refused there; */
+  /** The same, because its machine refuses the release that is offered. */
   "awaits-other-release",
-  /** for an invitation that pins the fleet's release keys; */
+  /** Its supervisor runs no release and waits for an invitation that pins the fleet's release keys. */
   "awaits-key",
-  /** for its machine's administrator, who decides which releases run there. */
+  /** Its supervisor waits for its machine's administrator, who decides which releases run there. */
   "awaits-administrator",
 ] as const;
 
-/** Ends the session properly. `forGood`: the crawler will not return, so its subnets can be reassigned at once. */
+/** Ends the session properly. `forGood` means that the crawler will not return, so its subnets can be reassigned at once. */
 const crawlerGoodbye = z.object({
   type: z.literal("crawler:goodbye"),
   reason: words,
-  /** Absent from earlier releases; an unknown code of a later release is dropped and only the words remain. */
+  /** Earlier releases omit it. An unknown code of a later release is dropped, and only the words remain. */
   code: z.enum(goodbyeCodes).optional().catch(undefined),
   forGood: z.boolean().optional(),
 });
@@ -229,7 +231,7 @@ const crawlerGoodbye = z.object({
 /** Follows the results up to `last` and is signed with the crawler's key (`sealText`). */
 const crawlerSeal = z.object({
   type: z.literal("crawler:seal"),
-  /** The sequences since the previous seal. */
+  /** The range of sequences since the previous seal. */
   first: z.int().min(1),
   last: z.int().min(1),
   signature,

@@ -1,7 +1,7 @@
 /**
- * What is said while a crawler moves to another host. That host runs a crawler of its own already (OTHER), with its
- * own identity; the moving one (NAME) signs its name over to that identity and sends what it keeps on its disk. No
- * private key and no key of the coordinator's leaves a machine, so there is nothing in it that is worth stealing.
+ * The messages by which a crawler moves to another host. That host already runs a crawler (OTHER) with its own identity. The
+ * moving crawler (NAME) signs its name over to that identity and sends what it keeps on its disk. No private key and no key
+ * of the coordinator's leaves a machine, so the data holds nothing that is worth stealing.
  *
  *   coordinator → OTHER  make-ready      OTHER  → coordinator  ready      its own work is done and shipped
  *   coordinator → NAME   pack            NAME   → coordinator  packed     its own work is done; what it keeps, signed
@@ -9,15 +9,15 @@
  *   coordinator → NAME   send 0          NAME   → coordinator  part 0
  *   coordinator → OTHER  part 0          OTHER  → coordinator  next 1 …   and in the end: arrived
  *
- * Then the coordinator binds NAME to OTHER's identity in one transaction and refuses both sessions with `moved`. Each
- * side may say `failed` until then; a session that ends is as good.
+ * Then the coordinator binds NAME to OTHER's identity in one transaction and refuses both sessions with `moved`. Until then,
+ * each side may say `failed`; the end of its session has the same effect.
  */
 import { z } from "zod";
 import { coordinatorWords, digest, words } from "./fields.ts";
 import { publicKey, signature } from "./identity.ts";
 import { crawlerName } from "./invitation.ts";
 
-/** The limit for the whole move. A crawler with more that cannot be shipped first does not move. */
+/** Maximum size of a whole move. A crawler with more data that cannot be shipped first does not move. */
 export const maxMoveBytes = 64 * 1024 * 1024;
 export const movePartBytes = 256 * 1024;
 export const partsOf = (bytes: number): number => Math.ceil(bytes / movePartBytes);
@@ -38,7 +38,7 @@ export const crawlerMove = z.object({
   moveId,
   says: z.discriminatedUnion("what", [
     z.object({ what: z.literal("ready") }),
-    /** `digest`: SHA-256 over all parts; `signature`: of `moveText`, with NAME's key. */
+    /** `digest` is the SHA-256 over all parts, and `signature` is that of `moveText` with NAME's key. */
     z.object({ what: z.literal("packed"), bytes, digest, signature }),
     z.object({ what: z.literal("next"), index }),
     z.object({ what: z.literal("part"), index, part }),
@@ -62,7 +62,7 @@ export const coordinatorMove = z.object({
 });
 export type CoordinatorMove = z.infer<typeof coordinatorMove>;
 
-/** What NAME signs: its name and the data with this digest now belong to the other identity. */
+/** Returns what NAME signs: its name and the data with this digest now belong to the other identity. */
 export function moveText(move: {
   readonly moveId: number;
   readonly name: string;

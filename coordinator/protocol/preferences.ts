@@ -1,6 +1,6 @@
 /**
- * A site's statements on the uses of its pages, apart from what may be fetched: each as it was found, and the combined uses.
- * Where statements differ, the strictest holds, as with robots directives.
+ * A site's statements on the uses of its pages, apart from what may be fetched: each statement as it was found, and the
+ * combined result. Where statements differ, the strictest applies, as with robots directives.
  */
 import { z } from "zod";
 import { listOf } from "./fields.ts";
@@ -16,7 +16,7 @@ const preferenceStandards = ["content-signal", "content-usage", "tdm", "rsl", "r
 
 const preferencePlaces = ["robots.txt", "header", "meta", "link", "tdmrep.json"] as const;
 
-/** `licensed`: only by agreement with the site, which names a license or policy. */
+/** `licensed` means only by agreement with the site, which names a license or policy. */
 export const preferenceAnswers = ["allowed", "licensed", "denied"] as const;
 
 /** The uses of a page for which the standards have words. */
@@ -25,13 +25,13 @@ export const contentUses = ["search", "ai-input", "ai-train", "text-and-data-min
 export type ContentUse = (typeof contentUses)[number];
 export type PreferenceAnswer = (typeof preferenceAnswers)[number];
 
-/** Further statements are dropped, the strictest ones last. */
+/** Maximum number of statements. Of a longer list, the strictest are kept. */
 export const maxPreferences = 24;
 
 export const statedPreference = z.object({
   standard: z.enum(preferenceStandards),
   place: z.enum(preferencePlaces),
-  /** The uses that it mentions; empty for a statement of an unknown kind. */
+  /** The uses that the statement mentions; empty for a statement of an unknown kind. */
   uses: listOf(z.enum(contentUses), contentUses.length),
   answer: z.enum(preferenceAnswers),
   /** The original text, cut to a legible length: `search=yes, ai-train=no`. */
@@ -40,7 +40,7 @@ export const statedPreference = z.object({
 
 export type StatedPreference = z.infer<typeof statedPreference>;
 
-/** The answer for each use; absent when no statement mentions it. */
+/** The answer for each use; absent for a use that no statement mentions. */
 export type UseAnswers = Readonly<Partial<Record<ContentUse, PreferenceAnswer>>>;
 
 export function useAnswers(stated: readonly StatedPreference[]): UseAnswers {
@@ -53,7 +53,7 @@ export function useAnswers(stated: readonly StatedPreference[]): UseAnswers {
 const stricter = (one: PreferenceAnswer, other: PreferenceAnswer): PreferenceAnswer =>
   preferenceAnswers.indexOf(other) > preferenceAnswers.indexOf(one) ? other : one;
 
-/** Whether a page may be indexed and shown; `licensed` is no permission. */
+/** Whether a page may be indexed and shown. `licensed` does not count as permission. */
 export function maySearch(stated: readonly StatedPreference[]): boolean {
   return (useAnswers(stated).search ?? "allowed") === "allowed";
 }

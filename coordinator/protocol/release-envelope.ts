@@ -1,22 +1,22 @@
 /**
- * An envelope is signed offline and served by the coordinator: a text and the Ed25519 signatures over it (RFC 8032). The text
- * is signed as it is, so no canonical JSON is needed. Its kind is prepended when it is signed, so no signature can stand for
- * another kind. A file has exactly one form (`formatEnvelope`); any other byte is refused.
+ * An envelope is signed offline and served by the coordinator. It holds a text and the Ed25519 signatures over it (RFC 8032).
+ * The text is signed as it is, so no canonical JSON is needed. Its kind is prepended for signing, so no signature can be used
+ * for another kind. A file has exactly one valid form (`formatEnvelope`).
  */
 import { createPublicKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import { isSignedBy, publicKey, signature } from "./identity.ts";
 
-/** The longest text of an envelope in characters: a list of 1000 revoked digests takes 67,000. */
+/** Maximum length of an envelope's text in characters. A list of 1000 revoked digests takes 67,000. */
 const maxBodyCharacters = 100_000;
 
-/** The longest envelope file: every character of the text escaped, plus its signatures. */
+/** Maximum size of an envelope file, which fits even if every character of the text is escaped. */
 export const maxEnvelopeBytes = 1024 * 1024;
 
 export const maxSignatures = 4;
 
 export const envelope = z.strictObject({
-  /** The signed JSON text, in ASCII with other characters escaped, so that no two texts have the same bytes. */
+  /** The signed JSON text. It is ASCII with other characters escaped, so that no two texts have the same bytes. */
   body: z
     .string()
     .min(2)
@@ -42,7 +42,7 @@ export const anyOf = (keys: readonly string[]): Role => ({ keys, threshold: 1 })
 
 export interface Refused {
   readonly refused: string;
-  /** No key of the role has signed it. */
+  /** Set if no key of the role has signed it. */
   readonly isUntrusted?: true;
 }
 
@@ -74,8 +74,8 @@ export function rawPublicKey(key: KeyObject): string {
 }
 
 /**
- * Returns the text's JSON when enough keys of the role have signed it and none of their signatures is wrong. Signatures by keys
- * outside the role are ignored.
+ * Returns the text's JSON if enough keys of the role have signed it and none of their signatures is wrong. Signatures by
+ * other keys are ignored.
  */
 export function openEnvelope<Schema extends z.ZodType>(
   { body, signatures }: Envelope,
@@ -92,7 +92,7 @@ export function openEnvelope<Schema extends z.ZodType>(
   const wrong = trusted.find((made) => !isSignedBy(made.key, signed, made.signature));
   if (wrong)
     return { refused: `the signature by ${wrong.key} is wrong: the text was changed, or it is another's` };
-  // A key that signed twice counts once.
+  // A key that has signed twice counts once.
   const signers = [...new Set(trusted.map(({ key }) => key))];
   if (signers.length < role.threshold)
     return { refused: `it takes ${role.threshold} trusted keys, and ${signers.length} of them signed it` };
@@ -110,7 +110,7 @@ export function coSign({ body, signatures }: Envelope, kind: SignedKind, key: Ke
   return { body, signatures: [...signatures.filter((one) => one.key !== made.key), made] };
 }
 
-/** The text's content before any signature is verified: for display only. */
+/** Returns the text's content without verifying any signature, for display only. */
 export function unverifiedBody({ body }: Envelope): unknown {
   return parseJson(body);
 }

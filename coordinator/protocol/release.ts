@@ -1,7 +1,7 @@
 /**
  * A release of the crawler is one bundled file and a manifest signed offline. Both the publishing command and the running
- * supervisor verify it, and the signed list of revoked releases. These functions are pure: they get keys, time and known state,
- * and return the manifest or why it is refused.
+ * supervisor verify it, and the signed list of revoked releases. These functions are pure: given keys, time and known state,
+ * they return the manifest or why it is refused.
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -19,14 +19,14 @@ import {
   unverifiedBody,
 } from "./release-envelope.ts";
 
-/** The largest bundle; the current one has 5 MB. */
+/** Maximum size of a bundle. The current one has 5 MB. */
 export const maxBundleBytes: number = 64 * 1024 * 1024;
-/** A statement further in the future than this is refused, because some clock is wrong. */
+/** A statement dated further in the future is refused, because some clock must be wrong. */
 const maxClockDifferenceMs = 86_400_000;
-/** A statement of what is newest is valid for at most this long, whatever it says. */
+/** Maximum validity of a statement of what is newest, whatever it says itself. */
 export const maxTimestampMs: number = 60 * 86_400_000;
 
-/** The most rotations and roots that are followed: one a month for eight years. */
+/** Maximum number of rotations and roots that are followed (one a month for eight years). */
 export const maxRotations = 100;
 
 const product = z.literal("nearcrawl-crawler");
@@ -34,7 +34,7 @@ const product = z.literal("nearcrawl-crawler");
 export const releaseManifest = z.strictObject({
   product,
   version: releaseVersion,
-  /** Increases with every signing: a supervisor never returns to a smaller one and accepts none beyond its clock in ms. */
+  /** Increases with every signing. A supervisor never returns to a smaller sequence and accepts none beyond its clock in ms. */
   sequence: z.int().min(1),
   digest,
   bytes: z.int().min(1).max(maxBundleBytes),
@@ -43,16 +43,16 @@ export const releaseManifest = z.strictObject({
     .regex(/^[0-9a-f]{7,64}$/)
     .nullable(),
   createdAt: z.iso.datetime(),
-  /** After this instant no machine starts it that does not run it already. */
+  /** After this instant, only machines that already run it start it. */
   expiresAt: z.iso.datetime(),
-  /** The oldest supervisor that can run it. */
+  /** The oldest version of the supervisor that can run it. */
   oldestDock: releaseVersion,
   protocolVersions: z.array(z.int().min(1).max(10_000)).min(1).max(8),
   notes: words,
 });
 export type ReleaseManifest = z.infer<typeof releaseManifest>;
 
-/** Always the whole list; the one with the highest sequence counts. */
+/** Each list is complete; the one with the highest sequence is valid. */
 export const releaseRevocations = z.strictObject({
   product,
   sequence: z.int().min(1),
@@ -63,8 +63,8 @@ export const releaseRevocations = z.strictObject({
 export type ReleaseRevocations = z.infer<typeof releaseRevocations>;
 
 /**
- * States what is newest, repeatedly and with a short validity, so that nobody can hold supervisors at an old state by serving
- * nothing else (a freeze attack, The Update Framework section 1.5.2).
+ * States what is newest. It is signed repeatedly with a short validity, so that nobody can keep supervisors on an old state
+ * by serving nothing else (a freeze attack, The Update Framework section 1.5.2).
  */
 export const releaseTimestamp = z.strictObject({
   product,
@@ -73,12 +73,12 @@ export const releaseTimestamp = z.strictObject({
   expiresAt: z.iso.datetime(),
   /** The newest release that is offered to all crawlers, or null. */
   release: z.strictObject({ version: releaseVersion, sequence: z.int().min(1) }).nullable(),
-  /** The number of the revocation list; 0 when there is none. */
+  /** The sequence of the revocation list; 0 when there is none. */
   revocations: z.int().min(0),
 });
 export type ReleaseTimestamp = z.infer<typeof releaseTimestamp>;
 
-/** `/releases/current.json`, which a supervisor without a release requests. */
+/** The file `/releases/current.json`, which a supervisor without a release requests. */
 export const currentRelease = z.object({
   /** The newest release that is offered to all crawlers, or null. */
   manifest: envelope.nullable(),
@@ -90,13 +90,13 @@ export type CurrentRelease = z.infer<typeof currentRelease>;
 export interface ManifestConditions {
   readonly role: Role;
   readonly now: Date;
-  /** The highest sequence ever seen here, run or not; 0 for none. */
+  /** The highest sequence ever seen here, whether run or not; 0 if none was seen. */
   readonly newestSequence: number;
-  /** From `verifyRevocations`; null when no release was ever revoked. */
+  /** The result of `verifyRevocations`; null when no release was ever revoked. */
   readonly revocations: ReleaseRevocations | null;
-  /** Null when it will not run here, so no supervisor has to fit. */
+  /** The supervisor's version; null when the release will not run here, so that any version is accepted. */
   readonly dockVersion: string | null;
-  /** When present, its length and digest must match the manifest. */
+  /** If present, its length and digest must match the manifest. */
   readonly bundle?: Uint8Array;
 }
 
@@ -118,7 +118,7 @@ export function verifyManifest(
 }
 
 /**
- * `newestSequence` is that of the stored list, or 0; an older list is refused. `now` is absent for a list that was accepted
+ * `newestSequence` is that of the stored list, or 0. An older list is refused. `now` is absent for a list that was accepted
  * before.
  */
 export function verifyRevocations(
@@ -140,8 +140,8 @@ export function verifyRevocations(
 }
 
 /**
- * `newestSequence` is that of the stored statement, or 0. `now` is absent for a statement that was accepted before, which a
- * clock that went back does not revoke. The caller checks the expiry.
+ * `newestSequence` is that of the stored statement, or 0. `now` is absent for a statement that was accepted before, because
+ * it stays accepted when the clock is set back. The caller checks the expiry.
  */
 export function verifyTimestamp(
   signed: Envelope,
@@ -163,8 +163,8 @@ export function verifyTimestamp(
 }
 
 /**
- * Sequences are at most the signing time in ms. A number beyond the clock could never be exceeded by honest ones (a
- * fast-forward attack). Returns null when it is not beyond.
+ * Returns why a sequence is refused, or null. Sequences are at most the signing time in ms, because honest ones could never
+ * exceed a number beyond the clock (a fast-forward attack).
  */
 export function aheadOfClock(what: string, sequence: number, now: Date): string | null {
   return sequence <= now.getTime() + maxClockDifferenceMs
@@ -180,7 +180,7 @@ function bundleFault(manifest: ReleaseManifest, bundle: Uint8Array): string | nu
   return found === manifest.digest ? null : `the bundle's SHA-256 is ${found}, not ${manifest.digest}`;
 }
 
-/** Returns a negative number when `a` is older. 1.4.0-beta1 is older than 1.4.0, and 1.4 equals 1.4.0. */
+/** Returns a negative number when `a` is older: 1.4.0-beta1 is older than 1.4.0, and 1.4 equals 1.4.0. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [splitVersion(a), splitVersion(b)];
   for (let place = 0; place < 4; place += 1) {
@@ -218,18 +218,18 @@ function notWanted(manifest: ReleaseManifest, conditions: ManifestConditions): s
     : null;
 }
 
-// Whose signatures a supervisor believes, for each kind of text (The Update Framework's roles). It begins with the keys that
-// its invitation pinned, which may do everything. Then it follows, in the order of their numbers, rotations (each names a
-// new key, may retire an old one, and is signed by a key that counts at that moment) and roots (each states all roles again,
-// signed by enough root keys of the roles before and by enough of its own). After a root no rotation is followed, so one key
-// alone changes nothing any more. Supervisors keep what they have followed, so a retired key that is found later replaces
-// nothing; a supervisor that joined later has pinned later keys and skips what came before.
+// Whose signatures a supervisor accepts, for each kind of text (The Update Framework's roles). At first these are the keys
+// that its invitation pinned, which have all roles. Then it follows rotations and roots in the order of their numbers. A
+// rotation names a new key, may retire an old one, and is signed by a key that is valid at that moment. A root states all
+// roles again and is signed by enough root keys of the previous roles and of its own. After a root, no rotation is followed,
+// so a single key can change nothing any more. Supervisors keep what they have followed, so nothing is replaced with a
+// retired key that is found later. A supervisor that joined later has pinned later keys and skips what came before.
 
 export const keyRotation = z.strictObject({
   product,
   sequence: z.int().min(1),
   newKey: publicKey,
-  /** A key that stops counting now; null when both keys count. */
+  /** A key that is no longer valid from now on; null when both keys stay valid. */
   retires: publicKey.nullable(),
   createdAt: z.iso.datetime(),
 });
@@ -248,9 +248,9 @@ export const statedRoles = z.strictObject({
   root: role,
   releases: role,
   revocations: role,
-  /** Signs the periodic statement of what is newest. */
+  /** The role that signs the periodic statement of what is newest. */
   timestamp: role,
-  /** Domains, besides the invitation's, in which a crawler trusts coordinators that another one names to it. */
+  /** Domains, besides the invitation's, whose coordinators a crawler trusts when another one names them to it. */
   coordinators: z.array(z.hostname()).max(mostCoordinators).optional(),
 });
 
@@ -270,7 +270,7 @@ export interface Roles {
   readonly coordinators?: readonly string[] | undefined;
 }
 
-/** `/releases/keys.json`: all rotations and roots in order. */
+/** The file `/releases/keys.json` with all rotations and roots in order. */
 export const keysFile = z.object({ rotations: z.array(envelope).max(maxRotations) });
 export type KeysFile = z.infer<typeof keysFile>;
 
@@ -285,16 +285,16 @@ const pinnedRoles = (pinned: Role): Roles => ({
 export interface FollowedRoles {
   /** The roles after the last valid link. */
   readonly roles: Roles;
-  /** All roles that ever held, including the last: what was signed then keeps running until it is revoked. */
+  /** All roles that were ever valid, including the last. What they signed keeps running until it is revoked. */
   readonly before: readonly Roles[];
-  /** After a root no rotation is followed. */
+  /** Whether a root was followed; after it, no rotation is. */
   readonly hasRoot: boolean;
-  /** The valid links in order, which are worth keeping. */
+  /** The valid links in order, which the caller should keep. */
   readonly followed: readonly Envelope[];
 }
 
 /**
- * Skips links that lack the required signatures or are numbered no higher than the last followed one. `links` holds the stored
+ * Skips links that lack the required signatures or have no higher number than the last followed one. `links` holds the stored
  * ones first; served ones may repeat them.
  */
 export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedRoles {
@@ -302,7 +302,7 @@ export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedR
   const followed: Envelope[] = [];
   let hasRoot = false;
   let last = 0;
-  // Both the stored and the served links must fit.
+  // The bound leaves room for both the stored and the served links.
   for (const signed of links.slice(0, 2 * maxRotations)) {
     const roles = before.at(-1)!;
     const stated = openRoot(signed, roles);
@@ -316,7 +316,7 @@ export function followRoles(pinned: Role, links: readonly Envelope[]): FollowedR
   return { roles: before.at(-1)!, before, hasRoot, followed };
 }
 
-/** Returns the number of a rotation or root without verification; 0 when it is neither. */
+/** Returns the number of an unverified rotation or root, or 0 when it is neither. */
 export function numberOfLink(signed: Envelope): number {
   const { data } = z.object({ sequence: z.int().min(1) }).safeParse(unverifiedBody(signed));
   return data?.sequence ?? 0;
@@ -342,6 +342,6 @@ function openRotation(signed: Envelope, before: Role): Step | null {
   const { sequence, newKey, retires } = opened.value;
   if (newKey === retires) return null;
   const keys = [...new Set([...before.keys, newKey])].filter((key) => key !== retires);
-  // A pinned threshold stays in force.
+  // The pinned threshold stays valid.
   return { sequence, roles: pinnedRoles({ keys, threshold: Math.min(before.threshold, keys.length) }) };
 }

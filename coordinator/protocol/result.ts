@@ -1,6 +1,6 @@
 /**
- * What a crawler ships for one URL: what the index needs instead of the page (design section 8), so that under 1/20 of the
- * fetched bytes travel. Every string and list is bounded.
+ * What a crawler ships for one URL: what the index needs instead of the page (design section 8), less than 1/20 of the
+ * fetched bytes. Every string and list is bounded.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -12,7 +12,7 @@ import { maxPreferences, statedPreference } from "./preferences.ts";
 
 const count = z.int().min(0);
 
-/** The most consecutive redirects to a page. */
+/** Maximum number of consecutive redirects to a page. */
 export const maxRedirects = 5;
 
 /** The cause of a failure: the site, the network path, the crawler, or our own software. */
@@ -40,7 +40,7 @@ const fetchOutcome = z.discriminatedUnion("type", [
     type: z.literal("http-error"),
     status: z.int().min(100).max(999),
     retryAfterSeconds: z.int().min(0).max(31_536_000).nullable(),
-    /** The price that a site states with a 402 (`crawler-price`), as written; absent: none. */
+    /** The price that a site states with a 402 (`crawler-price`), as written; absent if it states none. */
     price: z.string().max(80).optional(),
   }),
   z.object({ type: z.literal("refused-by-robots"), rule: z.string().max(300) }),
@@ -55,7 +55,7 @@ const fetchOutcome = z.discriminatedUnion("type", [
     blame: z.enum(blames),
     code: z.string().max(60),
     reason: z.string().max(300),
-    /** Set with the code `challenged`: a bot gate answered, so nothing is known of the page, its links and the host's speed. */
+    /** Set with the code `challenged`. A bot gate answered, so nothing is known of the page, its links and the host's speed. */
     challenge: challenge.optional(),
   }),
 ]);
@@ -67,9 +67,9 @@ const fetchTiming = z.object({
   dnsMs: milliseconds.nullable(),
   connectMs: milliseconds.nullable(),
   tlsMs: milliseconds.nullable(),
-  /** From sending the request to the first byte of the answer. */
+  /** Time from sending the request to the first byte of the answer. */
   firstByteMs: milliseconds.nullable(),
-  /** From the start to the last byte of the body, without politeness waits. */
+  /** Time from the start to the last byte of the body, without politeness waits. */
   totalMs: milliseconds,
 });
 
@@ -99,22 +99,22 @@ const pageLink = z.object({
   modifiedAt: moment.optional(),
   /** The change frequency that a sitemap states. */
   changeFrequency: z.enum(changeFrequencyWords).optional(),
-  /** The type that a HEAD request found, when no crawler can read it; absent when it was not checked or is readable. */
+  /** The content type that a HEAD request found, if no crawler can read it. Absent if it is readable or was not checked. */
   contentType: z.string().max(200).optional(),
 });
 
 export type PageLink = z.infer<typeof pageLink>;
 
-/** A page is indexed; the other kinds only name URLs. */
+/** The kinds of documents. Only a page is indexed; the others name URLs. */
 const documentKinds = ["page", "sitemap", "feed"] as const;
 
-/** The most links that are shipped of a page, and of a sitemap or feed. */
+/** Maximum numbers of links that are shipped of a page, and of a sitemap or feed. */
 export const maxPageLinks = 2000;
 
 export const maxListedUrls = 10_000;
 
 export const pageExtract = z.object({
-  /** Absent: a page. */
+  /** Default: a page. */
   kind: z.enum(documentKinds).optional(),
   contentType: z.string().max(200),
   charset: z.string().max(40),
@@ -123,7 +123,7 @@ export const pageExtract = z.object({
   title: z.string().max(500),
   description: z.string().max(1000),
   headings: listOf(z.object({ level: z.int().min(1).max(6), text: z.string().max(300) }), 100),
-  /** ISO 639-1, or null when undecided. */
+  /** The language in ISO 639-1, or null when undecided. */
   language: z
     .string()
     .regex(/^[a-z]{2,3}$/)
@@ -155,36 +155,36 @@ export const pageExtract = z.object({
   /** The first words of the text, for a snippet. */
   excerpt: z.string().max(600),
   words: count,
-  /** In page order, each URL once. At most `maxPageLinks` of a page and `maxListedUrls` of a list. */
+  /** The links in page order, each URL once: at most `maxPageLinks` of a page and `maxListedUrls` of a list. */
   links: listOf(pageLink, maxListedUrls),
   /**
-   * A sitemap's entries on other hosts. They count where their host's robots.txt names this sitemap (sitemaps.org, "Sitemaps &
-   * Cross Submits"), which the coordinator checks. Together with `links` at most `maxListedUrls`.
+   * A sitemap's entries on other hosts. They count if their host's robots.txt names this sitemap (sitemaps.org, "Sitemaps &
+   * Cross Submits"), which the coordinator checks. Together with `links` there are at most `maxListedUrls`.
    */
   foreignLinks: listOf(pageLink, maxListedUrls).optional(),
-  /** Links left out because they look like a trap (endless calendars, session ids, repeated segments). */
+  /** How many links were left out because they look like a trap (endless calendars, session ids, repeated segments). */
   trappedLinks: count.optional(),
-  /** Entries of a sitemap or feed that were left out as invalid or surplus; URLs of a page beyond `maxPageLinks`. */
+  /** How many entries of a sitemap or feed were left out as invalid or surplus, or URLs of a page beyond `maxPageLinks`. */
   leftOutLinks: count.optional(),
   robots: z.object({ noindex: z.boolean(), nofollow: z.boolean() }),
   /** SHA-256 of the decoded body and a 64-bit simhash of the text, both hex. */
   digest,
   simhash: z.string().regex(/^[0-9a-f]{16}$/),
-  /** The page is nearly empty without scripts because an application draws it; it still counts as a page. */
+  /** The page is nearly empty without scripts, because an application draws it. It still counts as a page. */
   needsScripts: z.literal(true).optional(),
   /** The page says "not found" with status 200 and is not indexed. */
   softNotFound: z.boolean().optional(),
   /** Set by crawlers of 0.2.0 that left the text out under an old lease; the page is fetched again. */
   textKnown: z.literal(true).optional(),
-  /** A page of the same host, fetched before, with nearly the same text. */
+  /** A page of the same host that was fetched before and has nearly the same text. */
   nearDuplicateOf: url.optional(),
 });
 
 export type PageExtract = z.infer<typeof pageExtract>;
 
 /**
- * A file that another parser reads differently from ours, which decides (the crawler's second-opinion.ts); only a few are
- * reported.
+ * A file that another parser reads differently from ours, whose reading applies (the crawler's second-opinion.ts). Only a few
+ * are reported.
  */
 const otherReading = z.object({
   words,
@@ -195,7 +195,7 @@ export type OtherReading = z.infer<typeof otherReading>;
 
 /** The state of an origin's robots.txt, sent with the first result after it was requested. */
 const robotsReport = z.object({
-  /** rules: read; none: 4xx or too many redirects, all allowed; closed: 5xx or 429; unreachable: no answer. */
+  /** rules: was read; none: 4xx or too many redirects, so all is allowed; closed: 5xx or 429; unreachable: no answer. */
   state: z.enum(["rules", "none", "closed", "unreachable"]),
   crawlDelaySeconds: z.number().min(0).max(86_400).nullable(),
   sitemaps: listOf(url, 50),
@@ -213,25 +213,25 @@ const msAgo = z
 /** The rate that a host tolerates, as requests to it showed. */
 const toleratedReport = z.object({
   perHour,
-  /** By 429 and 503, by missing answers, or by answers several times slower than usual. */
+  /** How the host limits requests: by 429 and 503, by missing answers, or by answers several times slower than usual. */
   limitedBy: z.enum(["refused", "silent", "slow"]),
-  /** The last rate that it refused, and how long ago; both 0 when unknown. */
+  /** The last rate that it refused, and how long ago that was; both are 0 when unknown. */
   refusedPerHour: perHour,
   refusedMsAgo: msAgo,
-  /** How long ago this was found; 0 in results, which means when the page was fetched. */
+  /** How long ago this was found. In results it is 0, which means when the page was fetched. */
   saidMsAgo: msAgo,
 });
 
 export type ToleratedReport = z.infer<typeof toleratedReport>;
 
-/** A host's politeness state besides the wait, which moves with the host from crawler to crawler. */
+/** A host's politeness state apart from the wait. It moves with the host from crawler to crawler. */
 export const hostPaceReport = z.object({
   crawlDelayMs: milliseconds,
   backOffMs: milliseconds,
   backedOffMsAgo: z.number().min(0),
   /** The host's usual response time; 0 when unknown. */
   usualMs: milliseconds,
-  /** Absent when nothing else limits the rate, or from an older release. */
+  /** Absent if nothing else limits the rate, or if the release is an earlier one. */
   tolerated: toleratedReport.optional(),
 });
 
@@ -244,28 +244,28 @@ export const fetchResultSchema = z.object({
   /** The address of the connection, or null when none was opened. */
   address: z.string().max(45).nullable(),
   timing: fetchTiming,
-  /** Bytes of the body on the wire and after decoding. */
+  /** Size of the body on the wire and after decoding. */
   wireBytes: count,
   bodyBytes: count,
   etag: z.string().max(500).nullable(),
   lastModified: z.string().max(100).nullable(),
-  /** The wait before the next fetch of this host (Crawl-delay, Retry-After, our minimum). */
+  /** How long to wait before the next fetch from this host (Crawl-delay, Retry-After, our minimum). */
   hostDelayMs: milliseconds,
   /** Absent when no other crawler of this host needs to know anything. */
   pace: hostPaceReport.optional(),
   /** Absent when robots.txt was not requested since the last result. */
   robots: robotsReport.optional(),
   /**
-   * The site's statements on the uses of this page from all places; absent when there are none. With `unchanged`, those of
-   * robots.txt, tdmrep.json and the header only: the page was not read and its earlier statements still hold. With an error or
-   * failure, those of robots.txt only, and only where they deny search.
+   * The site's statements on the uses of this page from all sources; absent when there are none. With `unchanged`, only those
+   * of robots.txt, tdmrep.json and the header, because the page was not read and its earlier statements still apply. With an
+   * error or failure, only those of robots.txt, and only if they deny search.
    */
   preferences: listOf(statedPreference, maxPreferences).optional(),
   /** The HTTP version (`1.1` or `2`) and the verified TLS version, null without TLS. Absent when there was no connection. */
   connection: z.object({ http: z.enum(["1.1", "2"]), tls: z.string().max(10).nullable() }).optional(),
-  /** A parser difference of the page. */
+  /** The page, if parsers read it differently. */
   difference: otherReading.optional(),
-  /** Present exactly when the outcome is `fetched`. */
+  /** Not null if and only if the outcome is `fetched`. */
   page: pageExtract.nullable(),
 });
 
@@ -311,8 +311,8 @@ export function badResultReason({ outcome }: FetchResult): string | null {
   return outcome.type === "failed" && outcome.code === badResult ? outcome.reason : null;
 }
 
-// What a seal signs (identity.ts, `sealText`): a running SHA-256 over results as both ends have them in hand,
-// before deflate and after inflate, so that nothing is packed twice for it. For each result
+// What a seal signs (identity.ts, `sealText`): a running SHA-256 over results in the form that both ends have before deflate
+// and after inflate, so that nothing is packed twice. For each result
 //
 // length of the numbers (LEB128) | numbers | text, UTF-8 | ff
 //
@@ -322,8 +322,8 @@ export function badResultReason({ outcome }: FetchResult): string | null {
 export const sealAfter = { results: 32, bytes: 1024 * 1024, ms: 1000 } as const;
 
 /**
- * The most unpacked data of one crawler that the coordinator holds without a seal: enough for `sealAfter.results` pages with
- * the most links and one longest list.
+ * Maximum size of a crawler's unpacked data that the coordinator holds without a seal. It fits `sealAfter.results` pages with
+ * the maximum number of links and one list of maximum length.
  */
 export const maxUnsealedBytes: number = 64 * 1024 * 1024;
 
@@ -346,7 +346,7 @@ export class ResultDigest {
   }
 }
 
-// The distance of two simhashes (64 bits, 16 hex digits), computed alike by crawler and coordinator.
+// The distance of two simhashes (64 bits, 16 hex digits), which crawler and coordinator compute alike.
 
 export function simhashDistance(a: string, b: string): number {
   return bitCount(halfOf(a, 0) ^ halfOf(b, 0)) + bitCount(halfOf(a, 8) ^ halfOf(b, 8));
@@ -367,7 +367,7 @@ export function perHourWords(perHour: number): string {
   return `${rounded.toLocaleString("en-GB")} ${rounded === 1 ? "request" : "requests"} per ${unit}`;
 }
 
-/** "it answered 429 or 503 at 60 requests per minute". */
+/** Such as "it answered 429 or 503 at 60 requests per minute". */
 export function rateLimitWords({
   limitedBy,
   refusedPerHour,

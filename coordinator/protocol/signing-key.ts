@@ -1,25 +1,25 @@
 /**
- * The key that a crawler signs its requests to sites with: one of its own, apart from its identity, since a signing key
- * is for one purpose (draft-ietf-webbotauth-httpsig-protocol-01, October 2026, "Key Reuse Considered Harmful"). The
- * crawler makes it, announces it here under its identity's signature, and uses it once the coordinator has
- * published it and caches have had time to learn of it:
+ * The key with which a crawler signs its requests to sites. It is not the identity's key, since a signing key should serve
+ * one purpose (draft-ietf-webbotauth-httpsig-protocol-01, October 2026, "Key Reuse Considered Harmful"). The crawler makes
+ * it, announces it here under its identity's signature, and uses it once the coordinator has published it and caches have had
+ * time to fetch it:
  *
  *   welcome (signingKeys) → crawler:signing-key → coordinator:signing-key (published, or why not)
  *   by age, or when an operator asks: coordinator:renew-signing-key → crawler:signing-key with the next one → …
  *
- * Neither message is sent to an end that has not said that it knows them (`signingKeys` in hello and welcome).
+ * No end is sent these messages unless it has stated that it knows them (`signingKeys` in hello and welcome).
  */
 import { z } from "zod";
 import { coordinatorWords, instant } from "./fields.ts";
 import { publicKey, signature } from "./identity.ts";
 
-/** The validity of a signature: clocks differ, and a request may wait in a site's queue. */
+/** How long a signature is valid. Clocks differ, and a request may wait in a site's queue. */
 export const signatureSeconds = 300;
 
-/** How long verifiers may cache the key set; afterwards a blocked crawler no longer verifies. */
+/** How long verifiers may cache the key set, and so how long a blocked crawler may still verify. */
 export const keySetMaxAgeSeconds = 300;
 
-/** A clock that differs more from the coordinator's makes invalid signatures. */
+/** Maximum difference of a crawler's clock from the coordinator's. With a larger one, signatures would be invalid. */
 export const mostClockDifferenceSeconds = 60;
 
 /** `signature` is made by the identity and `possession` by the new key, both over `signingKeyText`. */
@@ -33,7 +33,7 @@ export const crawlerSigningKey = z.object({
 
 export type SigningKeyAnnouncement = z.infer<typeof crawlerSigningKey>;
 
-/** The signed statement that this key signs requests for the holder of this identity. */
+/** Returns the statement, to be signed, that this key signs requests for the holder of this identity. */
 export function signingKeyText(said: {
   readonly identity: string;
   readonly publicKey: string;
@@ -54,12 +54,12 @@ const signingKeyRefusals = ["ended", "taken", "clock", "bad-signature", "too-man
 export const coordinatorSigningKey = z.object({
   type: z.literal("coordinator:signing-key"),
   publicKey,
-  /** Null: it is not published. */
+  /** Null if the key is not published. */
   published: z
     .object({
-      /** Until then a verifier's cached key set may lack it. */
+      /** After how many seconds the key may be used, because a verifier's cached key set may lack it before. */
       useInSeconds: z.int().min(0).max(86_400),
-      /** No signature may be valid for longer; equals `exp` in the key set. */
+      /** No signature may be valid beyond this instant, which equals `exp` in the key set. */
       expiresAt: instant,
     })
     .nullable(),
@@ -69,7 +69,7 @@ export const coordinatorSigningKey = z.object({
 
 export type SigningKeyAnswer = z.infer<typeof coordinatorSigningKey>;
 
-/** Asks for another key to be made and announced; the current one stays in use until the new one can be used. */
+/** Asks for another key. The current one stays in use until the new one can be used. */
 export const coordinatorRenewSigningKey = z.object({
   type: z.literal("coordinator:renew-signing-key"),
   reason: coordinatorWords,

@@ -42,17 +42,17 @@ export function contactOf(text: string): string | null {
   return /\(\+((?:https?:\/\/|mailto:)[^\s)]+)\)/.exec(text)?.[1] ?? null;
 }
 
-/** Returns `Nearcrawl` for `Nearcrawl/0.1 (+https://…)`, which robots.txt is matched by (RFC 9309 section 2.2.1). */
+/** Returns `Nearcrawl` for `Nearcrawl/0.1 (+https://…)`: the name that robots.txt files use (RFC 9309 section 2.2.1). */
 export function productToken(userAgent: string): string {
   return /^[A-Za-z_-]+/.exec(userAgent)?.[0] ?? "Nearcrawl";
 }
 
-/** Leaves room for the product in a User-Agent. */
+/** Maximum length of a contact, which leaves room for the product in a User-Agent. */
 const maxContact = 160;
 
 /**
- * Returns a contact as the User-Agent names it: an e-mail address as mailto:…, a page by its URL. Null when it is neither, or
- * when its host cannot be reached from outside this machine and network.
+ * Returns a contact in the form of the User-Agent: mailto:… for an e-mail address, or a page's URL. Returns null when it is
+ * neither, or when its host cannot be reached from outside this machine and network.
  */
 export function reachableContact(contact: string): string | null {
   if (contact.length > maxContact) return null;

@@ -1,8 +1,8 @@
 /**
  * The receiving half of the wire compression on the optional native package zlib-sync, with the pool of its instances. The
- * package requires: only Buffers; input in small slices, because its output is unbounded; a check of `err` after each, because
- * it silently ignores input after the stream's end; and no garbage collection of an instance (47 KB leak each; Node 24.19
- * aborts). Instances are therefore created up to a limit and reused, and beyond it node:zlib does the work.
+ * package accepts only Buffers. Its output is unbounded, so input is given in small slices. It silently ignores input after
+ * the stream's end, so `err` is checked after each. Instances must never be garbage collected (47 KB leak each; Node 24.19
+ * aborts), so they are created up to a limit and reused. Beyond that limit, node:zlib does the work.
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -24,7 +24,7 @@ export class InflaterPool {
     this.#maxInstances = maxInstances;
   }
 
-  /** Returns an inflater that continues where this one stopped. */
+  /** Returns an inflater that continues where `from` stopped. */
   take(from: MessageInflater): MessageInflater {
     const instance = this.#zlibSync && (this.#idle.pop() ?? this.#make(this.#zlibSync));
     if (!instance || !this.#zlibSync) return from;
@@ -52,14 +52,14 @@ export class InflaterPool {
   }
 }
 
-/** A variable, because the compiler would resolve a literal, and the package may not be installed. */
+/** This is a variable, because the compiler would resolve a literal, and the package may not be installed. */
 const optionalPackage: string = "zlib-sync";
 
-/** From this version on the package is tested first: some releases of Node 24 abort when its instances end. */
+/** From this major version of Node on, the package is tested first: some releases of Node 24 abort when its instances end. */
 const triedFromMajor = 24;
 
 /**
- * Returns the package, or null where it is not installed, does not load (no compiler) or would end the process; node:zlib is
+ * Returns the package, or null if it is not installed, does not load (no compiler) or would end the process. node:zlib is
  * used then. `majorVersion` is Node's.
  */
 export async function loadZlibSync(
@@ -77,7 +77,7 @@ export async function loadZlibSync(
 
 const trialMs = 10_000;
 
-/** Tests whether a process that inflates with it and lets instances be collected exits cleanly. */
+/** Tests whether a process that inflates with the package and lets instances be collected exits cleanly. */
 async function survives(packageName: string): Promise<boolean> {
   const path = createRequire(import.meta.url).resolve(packageName);
   const trial = `
@@ -111,10 +111,10 @@ interface NativeInflate {
   push(input: Buffer, flush: number): void;
 }
 
-/** Holds every instance of the process, even after its pool is gone. */
+/** Holds every instance of the process, even those whose pool no longer exists. */
 const neverCollected: NativeInflate[] = [];
 
-/** 1 KiB inflates to at most about 1 MiB (deflate's ratio ends at 1032), which bounds the output. */
+/** Maximum input at once, which bounds the output: 1 KiB inflates to at most about 1 MiB (deflate's maximum ratio is 1032). */
 const sliceBytes = 1024;
 
 class ZlibSyncInflater implements MessageInflater {
@@ -178,8 +178,8 @@ function storedBlock(content: Buffer): Buffer {
 }
 
 /**
- * Fills the window with noise, so that the next crawler cannot refer to this one's data. The noise comes out unchanged exactly
- * when the instance is between two blocks; otherwise it is unusable.
+ * Fills the window with noise, so that the next crawler cannot refer to this one's data. The noise comes out unchanged if and
+ * only if the instance is between two blocks; otherwise it is unusable.
  */
 function overwriteWindow(instance: NativeInflate, zlibSync: ZlibSync): boolean {
   const noise = randomBytes(windowBytes);

@@ -1,13 +1,13 @@
 /**
- * The links that a session has seen, per host, because the pages of a host repeat its navigation, far apart in the stream when
- * many hosts are crawled at once. A line sent before is replaced by its number, and a run of lines in the same order by one
- * reference. Both ends keep the same history, which is empty at a session's start and holds what was sent, in that order.
+ * The links that a session has seen, per host. The pages of a host repeat its navigation, far apart in the stream when many
+ * hosts are crawled at once. A line sent before is replaced by its number, and a run of lines in the same order by one
+ * reference. Both ends keep the same history of what was sent, in that order; it is empty at a session's start.
  */
 import { ProtocolError } from "#core/errors";
 import { maxListedUrls, maxPageLinks } from "../result.ts";
 import type { NumberReader, NumberWriter } from "./numbers.ts";
 
-/** The bounds for one origin and for all. The least recently seen origin is dropped first. */
+/** Maximum numbers of lines for one origin and for all. The least recently seen origin is dropped first. */
 const maxOriginLines = 1024;
 
 const maxLineCharacters = 400;
@@ -15,7 +15,7 @@ const maxCharacters = 300_000;
 
 interface Known {
   readonly lines: string[];
-  /** The position of each line; only the sender needs it. */
+  /** The position of each line, which only the sender needs. */
   readonly places: Map<string, number>;
   characters: number;
 }
@@ -68,7 +68,7 @@ export class LinkHistory {
     return lines;
   }
 
-  /** The characters kept, for tests of the bound. */
+  /** How many characters are kept, for tests of the bound. */
   get characters(): number {
     return this.#characters;
   }
@@ -80,7 +80,7 @@ export class LinkHistory {
     return known;
   }
 
-  /** URLs of lists (sitemaps) are not repeated by other documents. */
+  /** Links of lists (sitemaps) are not remembered, because other documents do not repeat them. */
   #remember(origin: string, count: number, fresh: readonly string[], findable: boolean): void {
     const known = this.#known(origin);
     if (count > maxPageLinks) return;
@@ -125,7 +125,7 @@ export function linkLines(values: readonly unknown[], origin: string): string[] 
   return lines;
 }
 
-/** Any line yields a link of strings; the schema validates it afterwards. */
+/** Any line yields a link whose fields are strings. The schema validates it afterwards. */
 export function linkOf(line: string, origin: string): Link {
   const nofollow = line.startsWith("!");
   const tab = line.indexOf("\t");
@@ -133,7 +133,7 @@ export function linkOf(line: string, origin: string): Link {
   return { url: longUrl(url, origin), anchor: tab < 0 ? "" : line.slice(tab + 1), nofollow };
 }
 
-/** Links repeat their origin, so a short line can stand for a long URL, and the restored length is bounded too. */
+/** Links repeat their origin, so a short line can stand for a long URL. The restored length is therefore bounded, too. */
 export function checkOrigin(origin: string): string {
   if (origin.length <= 300 && (origin === "" || /^https?:\/\/[^/\s]+$/.test(origin))) return origin;
   throw new ProtocolError("a packed message has no valid origin");

@@ -1,11 +1,11 @@
 /**
- * What a crawler says from the welcome on. A frame is
+ * What a crawler sends after the welcome. A frame is
  *
  *   length of the numbers (LEB128) | numbers | texts, as a message of the deflate stream
  *
- * Numbers do not go through deflate: they have no repetitions and would spoil the codes of the texts. A result
- * is sent as it was packed for the spool (packed-message.ts), its links shortened by what this session has
- * seen; its numbers begin with how far its sequence is from the one before. All state is the session's.
+ * Numbers do not go through deflate, because they have no repetitions and would spoil the codes of the texts. A result is
+ * sent as it was packed for the spool (packed-message.ts), except that its links are shortened by what this session has seen,
+ * and its numbers begin with the difference of its sequence from the previous one. All state belongs to the session.
  */
 import { ProtocolError } from "#core/errors";
 import { failedResult } from "../result.ts";
@@ -19,7 +19,7 @@ interface MessageParts {
   readonly text: string;
 }
 
-/** The same on arrival; the text is unchecked UTF-8. */
+/** A message's parts on arrival, whose text is unchecked UTF-8. */
 export interface ReceivedParts {
   readonly numbers: Buffer;
   readonly text: Buffer;
@@ -50,7 +50,7 @@ export class FrameWriter {
   readonly #history = new LinkHistory();
   #sequence = 0;
 
-  /** Returns the parts of a result's frame. They must be sent, in the order of the calls. */
+  /** Returns the parts of a result's frame. They must be sent in the order of the calls. */
   result(sequence: number, packed: PackedMessage): MessageParts {
     const numbers = new NumberWriter();
     numbers.number(sequence - this.#sequence);
@@ -86,7 +86,7 @@ export class FrameReader {
 
   /**
    * Returns the unchecked message. Throws ProtocolError when the ends may no longer share the same history, which ends the
-   * session. A result that is unreadable by itself costs only that result.
+   * session. If only a result's own content is unreadable, only that result is lost.
    */
   message({ numbers: bytes, text }: MessageParts): unknown {
     const numbers = new NumberReader(bytes);
@@ -116,7 +116,7 @@ export class FrameReader {
   }
 }
 
-/** The URL and lease of a result that cannot be unpacked are unknown, so its URL returns when the lease ends. */
+/** The URL and lease of a result that cannot be unpacked are unknown, so the URL returns when the lease ends. */
 function unpackResult(packed: PackedMessage): object {
   try {
     return unpackMessage(packed) as object;

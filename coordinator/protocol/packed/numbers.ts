@@ -82,10 +82,10 @@ function checked(value: number): number {
   throw new ProtocolError("a packed number is too large");
 }
 
-// Entropy-codes numbers with a binary range coder as in LZMA (I. Pavlov, LZMA specification, 2015), mixed with symbols of known
-// frequency. A chance is the probability of a 0 in units of 1/2048; each coded bit adapts it in encoder and decoder alike.
-// Departures from LZMA: all numbers stay below 2^31, which the engine keeps in registers; a carry goes straight into the
-// written bytes; and trailing zeros are not sent.
+// Entropy-codes numbers with a binary range coder as in LZMA (I. Pavlov, LZMA specification, 2015), mixed with symbols of
+// known frequency. A chance is the probability of a 0 in units of 1/2048. Each coded bit adapts it in encoder and decoder
+// alike. Departures from LZMA: all numbers stay below 2^31, so that the engine keeps them in registers; a carry is added to
+// the bytes already written; and trailing zeros are not sent.
 
 const chanceBits = 11;
 const evenChance = 1 << (chanceBits - 1);
@@ -93,19 +93,19 @@ const evenChance = 1 << (chanceBits - 1);
 /** A chance adapts by 1/16 of the difference. Records are short, so this is faster than LZMA's 1/32. */
 const moveBits = 4;
 
-/** `low` and `range` have 31 bits; a byte is written when the range has at most 23. */
+/** `low` and `range` have 31 bits. A byte is written once the range has at most 23. */
 const whole = 2 ** 31;
 
 const wholeMask = 0x7fffffff;
 const top = 2 ** 23;
 
-/** Bytes that a decoder reads before the first symbol. */
+/** How many bytes a decoder reads before the first symbol. */
 const lastBytes = 4;
 
-/** The most trailing zeros that are not sent: a decoder reads one byte more than an encoder writes. */
+/** Maximum number of trailing zeros that are not sent. A decoder reads one byte more than an encoder writes. */
 const unsentZeros = lastBytes - 1;
 
-/** Results packed by earlier releases omit one more and may still be on a crawler's disk. */
+/** Results packed by earlier releases omit one zero more, and some may still be on a crawler's disk. */
 const missingBytes = lastBytes + 1;
 
 export function freshChances(count: number): Uint16Array {
@@ -144,7 +144,7 @@ export class RangeEncoder {
 
   /** Returns all bytes; nothing can be added afterwards. */
   finish(): Buffer {
-    // Chooses among equivalent numbers one whose last three bytes are zero.
+    // Of the numbers that decode alike, this chooses one whose last three bytes are zero.
     this.#narrow((top - (this.#low % top)) % top, 1);
     const shortest = Math.max(0, this.#length - unsentZeros);
     while (this.#length > shortest && this.#bytes[this.#length - 1] === 0) this.#length--;
@@ -211,7 +211,7 @@ export class RangeDecoder {
     return value;
   }
 
-  /** Returns the cumulative frequency of the next symbol; the caller then calls `take` with that symbol. */
+  /** Returns the cumulative frequency of the next symbol. The caller must then call `take` with that symbol. */
   place(total: number): number {
     const unit = (this.#range / total) | 0;
     return Math.min(total - 1, (this.#code / unit) | 0);
@@ -244,15 +244,15 @@ export class RangeDecoder {
   }
 }
 
-// Texts that encode numbers or bytes, which each form restores exactly. Deflate cannot shorten a digest, and a time costs it
-// more than its number.
+// Texts that are numbers or bytes; each form restores them exactly. Deflate cannot shorten a digest, and a time takes more as
+// compressed text than as its number.
 
-/** Lowercase hex of 8 to 64 whole bytes: digests, hashes. */
+/** Whether the text is lower-case hex of 8 to 64 whole bytes (digests, hashes). */
 export function isHex(text: string): boolean {
   return text.length >= 16 && text.length <= 128 && text.length % 2 === 0 && /^[0-9a-f]+$/.test(text);
 }
 
-/** A decimal number without sign and leading zeros: ids. */
+/** Whether the text is a decimal number without sign and leading zeros (ids). */
 export function isDecimal(text: string): boolean {
   return /^(0|[1-9]\d{0,14})$/.test(text);
 }

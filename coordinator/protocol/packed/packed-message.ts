@@ -1,7 +1,7 @@
 /**
- * A message in parts that each have their own best compression: its shape, which repeats; its texts, one to a
- * line; its numbers as bytes; and its page's links. Whatever JSON can say comes back equal, also fields that
- * this file has never heard of; a packed message depends on no other, so that it can wait on disk.
+ * A message in parts that are each compressed best separately: its shape, which repeats; its texts, one per line; its numbers
+ * as bytes; and its page's links. Any JSON is restored exactly, including fields that this file does not know. A packed
+ * message depends on no other, so that it can wait on disk.
  *
  *   {url:"/a",status:200,title:"Hi"}  →  text "https://x.example\n{url:u,status:i,title:s}\n/a\nHi", numbers c8 01
  *

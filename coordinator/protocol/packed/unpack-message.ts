@@ -6,18 +6,18 @@ import { httpDateText, instantText, NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
 import { unpackVector } from "./vector.ts";
 
-/** The most lines of a message: a sitemap's link has six one-line fields, and the rest is for all other lists. */
+/** Maximum number of lines of a message: six one-line fields per sitemap link, and the rest for all other lists. */
 export const maxLines: number = 6 * maxListedUrls + 10_000;
 
-/** The bound on all JSON lines together, as for a message that is JSON as a whole, and on their nesting. */
+/** Maximum number of values in all JSON lines together (as for a message that is JSON as a whole), and of their nesting. */
 const maxValues = 150_000;
 
 const maxDepth = 16;
 
-/** For all vectors together: the words of 900,000 characters, each of which takes at least six. */
+/** Maximum number of words in all vectors together: 900,000 characters hold words of at least six each. */
 const maxWords = 150_000;
 
-/** Repeated occurrences: a text has 16,383 positions with one word each; twice as many fit. */
+/** Maximum number of repeated occurrences. A text has 16,383 positions with one word each; this allows twice as many. */
 const maxRepeated = 32_768;
 
 /** Throws ProtocolError for anything that `packMessage` does not produce. */
@@ -113,7 +113,7 @@ class Unpacker {
     }
   }
 
-  /** A few bytes can be many positions and one line many words, so all vectors of a message are bounded together. */
+  /** A few bytes can encode many positions, and one line many words, so all vectors of a message are bounded together. */
   #vector(): string {
     const occurrences = this.#numbers.number();
     const places = this.#numbers.bytes(this.#numbers.number());
@@ -148,7 +148,7 @@ function timeOr(text: string | null): string {
 }
 
 // Parses the shape of a packed message (forms: packed-message.ts). It comes from a peer, so its length and depth are bounded,
-// and a list may only hold values that take a line each. The work of reading a message is then bounded by its lines.
+// and a list may only hold values that each take a line. The work of reading a message is then bounded by its lines.
 
 type Shape =
   | { readonly type: "form"; readonly form: string }
@@ -242,7 +242,7 @@ interface StructureBounds {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c] as const;
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d] as const;
 
-/** Returns the number of values; throws ProtocolError beyond the bounds. Invalid JSON may pass, since JSON.parse refuses it. */
+/** Returns the number of values. Throws ProtocolError beyond the bounds. JSON.parse refuses invalid JSON, so it may pass here. */
 export function boundStructure(text: string, bounds: StructureBounds): number {
   let values = 1;
   let depth = 0;
@@ -280,10 +280,10 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-// JSON may hold text that Postgres and UTF-8 cannot: NUL and unpaired surrogates. A crawler that quotes a page sends them in
+// JSON may hold text that Postgres and UTF-8 cannot: NUL and unpaired surrogates. A crawler may quote them from a page in
 // good faith, so they are replaced and the message is accepted.
 
-/** Only escapes can produce them: decoded UTF-8 holds no unpaired surrogate, and a plain NUL is invalid JSON. */
+/** Only escapes can produce such characters: decoded UTF-8 holds no unpaired surrogate, and a plain NUL is invalid JSON. */
 const escaped = /\\u(?:0000|d[89a-f])/i;
 
 /** Throws a SyntaxError for invalid JSON. */

@@ -1,14 +1,14 @@
 /**
- * A page's `tsvector` as its words in order of first occurrence and the positions of all occurrences in text order, range
- * coded. Positions take most of a result as text and are nearly free in text order. The code holds how many words were skipped
- * (stop words), whether a word is new (then it is the next of the list), and otherwise which word it is: predicted by what
- * followed the same word last time, else coded by how often each has occurred.
+ * A page's `tsvector` as its words, in order of first occurrence, and the positions of all occurrences in text order, range
+ * coded. As text, positions take most of a result; in text order they take almost nothing. The code holds how many words were
+ * skipped (stop words), whether a word is new (the next of the list), and otherwise which word it is. That word is predicted
+ * from what followed the same word last time, or else coded by how often each has occurred.
  */
 import { ProtocolError } from "#core/errors";
 import { freshChances, RangeDecoder, RangeEncoder } from "./numbers.ts";
 
 interface PackedVector {
-  /** As in the vector, with quotes and backslashes doubled. Words contain no blank and no line end. */
+  /** The words as in the vector, with quotes and backslashes doubled. They contain no blank and no line end. */
   readonly words: readonly string[];
   readonly occurrences: number;
   readonly places: Buffer;
@@ -62,17 +62,17 @@ function isNumberedByOccurrence(ids: VectorOccurrences["ids"]): boolean {
   return true;
 }
 
-/** How the previous word was coded: as new, by its count, or by prediction. */
+/** How a word was coded: as new, by its count, or by prediction. */
 const [asNew, asCounted, asGuessed] = [0, 1, 2] as const;
 
 type Coming = typeof asNew | typeof asCounted | typeof asGuessed;
 
-/** Longer steps are followed by their bits. */
+/** A step of this length or more is followed by its remainder in bits. */
 const unaryStep = 15;
 
 const stepBits = 14;
 
-/** The state that encoder and decoder share when the next occurrence is coded. */
+/** The state that encoder and decoder have in common when the next occurrence is coded. */
 class PlaceModel {
   known = 0;
   readonly #counts: WordCounts;
@@ -189,14 +189,14 @@ class PlaceModel {
 
 interface VectorOccurrences {
   readonly words: readonly string[];
-  /** In text order, and at one position in word order: `position * 4 + weight`, and the word's index. */
+  /** `position * 4 + weight` of each occurrence, in text order and within a position in word order. */
   readonly keys: Int32Array;
   readonly ids: Int32Array;
 }
 
 const maxPosition = 16_383;
 
-/** By weight code; the default D is not written. */
+/** Letters by weight code. The default D is not written. */
 const weightLetters = ["", "C", "B", "A"] as const;
 
 const [quote, colon, comma, zero, letterA] = [0x27, 0x3a, 0x2c, 0x30, 0x41] as const;
@@ -232,7 +232,7 @@ function writeVector({ words, keys, ids }: VectorOccurrences): string {
   return written.join(" ");
 }
 
-/** Returns the closing quote of the word that opens at `at`, skipping doubled quotes; -1 when there is none. */
+/** Returns the position of the closing quote of the word that opens at `at`, skipping doubled quotes, or -1. */
 function closingQuote(text: string, at: number): number {
   if (text.charCodeAt(at) !== quote) return -1;
   for (let end = at + 1; end < text.length; end++) {
@@ -245,7 +245,7 @@ function closingQuote(text: string, at: number): number {
   return -1;
 }
 
-/** Reads `1A,5` and returns the position of the blank after it or the text's end; -1 when it is malformed. */
+/** Reads `1A,5` and returns the position of the blank after it or the text's end, or -1 when it is malformed. */
 function readPositions(
   text: string,
   { start, word }: { start: number; word: number },
@@ -279,7 +279,7 @@ interface Occurrences {
   count: number;
 }
 
-/** A counting sort: it is stable, and there are few positions. */
+/** A counting sort, because it is stable and there are few positions. */
 function byPosition({ keys, ids, count }: Occurrences) {
   let last = 0;
   for (let at = 0; at < count; at++) if (keys[at]! > last) last = keys[at]!;
@@ -295,7 +295,7 @@ function byPosition({ keys, ids, count }: Occurrences) {
   return sorted;
 }
 
-/** The occurrences of each word in a growing list: a Fenwick tree (1994) with logarithmic steps. */
+/** Counts the occurrences of each word of a growing list, in a Fenwick tree (1994) with logarithmic steps. */
 class WordCounts {
   readonly #tree: Int32Array;
   readonly #highest: number;
@@ -311,7 +311,7 @@ class WordCounts {
     for (let at = word + 1; at < this.#tree.length; at += at & -at) this.#tree[at]!++;
   }
 
-  /** Returns the occurrences of all words before this one. */
+  /** Returns the number of occurrences of all words before this one. */
   before(word: number): number {
     let sum = 0;
     for (let at = word; at > 0; at -= at & -at) sum += this.#tree[at]!;
