@@ -29,13 +29,12 @@ export function addOperations<Ports>(
   };
 }
 
-// What a room adds to the web server: its operations, and plain routes.
 
-/** Adds the routes of one part of the pages. */
+/** Adds a room's operations and plain routes to the web server. */
 export type WebPart = (to: {
   readonly app: FastifyInstance;
   readonly views: Views;
   readonly deeds: DeedSettings;
-  /** For routes that are no views: the caller and its rights. */
+  /** The caller and its rights, for routes that are not views. */
   readonly access: Access;
 }) => void;

@@ -37,7 +37,7 @@ ${[...groups].map(([name, operations]) => group(name, operations))}
 ${errorSection()}`;
 }
 
-/** Errors common to all operations; each operation lists its own. */
+/** The errors common to all operations. Each operation lists its own. */
 function errorSection(): Html {
   return html`<section><h2 id="errors">Errors</h2>
 <p>Every error is <code>{"error": {"status": …, "message": …}}</code>; the message is a sentence for people, the status is for programs.</p>
@@ -84,7 +84,7 @@ function whoMay(operation: Operation): string {
   return needsToken(operation) ? "token" : "readers";
 }
 
-/** An empty alternative means that the token is optional. */
+/** An empty alternative in `security` means that the token is optional. */
 function needsToken({ security = [] }: Operation): boolean {
   return security.length > 0 && security.every((one) => Object.keys(one).length > 0);
 }
@@ -208,7 +208,7 @@ function boundsWords(schema: Schema): string {
 
 const schemaName = (ref: string) => ref.replace("#/components/schemas/", "");
 
-/** Returns every schema that the operation uses, also indirectly, in order of appearance. */
+/** Returns every schema that the operation uses, directly or indirectly, in order of appearance. */
 function usedSchemas(api: OpenApi, operation: Operation): [string, Schema][] {
   const names: string[] = [];
   const take = (value: unknown) => {
@@ -234,7 +234,7 @@ function resolved<Part extends object>(api: OpenApi, part: object): Part | null 
   return (api.components[kind]?.[name] as Part | undefined) ?? null;
 }
 
-/** `origin` is this coordinator's, as the reader reached it. */
+/** `origin` is the one through which the reader reached this coordinator. */
 function curlLine({ method, path, operation }: ApiOperation, origin: string): string {
   const listed = (operation.parameters ?? []).filter((one): one is Parameter => "name" in one);
   const exampleOf = (one: Parameter) => encodeURIComponent(String(one.example ?? `{${one.name}}`));
@@ -258,12 +258,12 @@ function curlLine({ method, path, operation }: ApiOperation, origin: string): st
 /** Escapes a text for single quotes in a shell. */
 const inQuotes = (text: string) => text.replaceAll("'", "'\\''");
 
-// The API's description: a document for programs and pages for people. Both name the origin of the request.
+// The API's description is a document for programs and pages for people. Both name the origin of the request.
 
-/** The Host header may be anything, and each origin's description takes a megabyte. */
+/** The number is limited, because the Host header may be anything, and each origin's description takes a megabyte. */
 const keptDescriptions = 4;
 
-/** A name or address with an optional port; nothing can end a quotation in a shell. */
+/** Matches a name or address with an optional port. Nothing in it can end a quotation in a shell. */
 const hostForm = /^(?:[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 interface Description {
@@ -327,7 +327,7 @@ function describedAt(origin: string, described: OpenApi): Description {
   return { api, document: JSON.stringify(api, null, 2) };
 }
 
-/** Behind a proxy, the proxy's statement (`trustProxy`). */
+/** Behind a proxy, this is the origin that the proxy states (`trustProxy`). */
 function askedOrigin(request: FastifyRequest, publicUrl: string | null): string {
   const { host, protocol, socket } = request;
   if (hostForm.test(host)) return `${protocol === "https" ? "https" : "http"}://${host.toLowerCase()}`;
@@ -336,7 +336,7 @@ function askedOrigin(request: FastifyRequest, publicUrl: string | null): string 
   return `http://${hostInUrl(localAddress)}:${localPort}`;
 }
 
-/** Text between backticks is code. */
+/** Shows text between backticks as code. */
 function withCode(text: string): Html {
   return html`${text.split("`").map((part, at) => (at % 2 === 0 ? part : html`<code>${part}</code>`))}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Operations that change something: each is reached as a form of a page (POST, form-encoded, with the session's form token) and
- * as JSON under /api/ (POST, with a token). The right is checked first, then the input; the change is in the audit log before
- * the answer is sent.
+ * Operations that change something. Each is reached as a form of a page (POST, form-encoded, with the session's form token)
+ * and as JSON under /api/ (POST, with a token). The right is checked first, then the input. The change is in the audit log
+ * before the answer is sent.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
@@ -21,7 +21,7 @@ import { type FormSender, inPath, mostShown, namesIn, notKnown } from "./questio
 import { paperOf, sendText } from "./text-rendering.ts";
 import { isUnstorable, paramOf, sendRefusal, sentText } from "./views.ts";
 
-/** The largest body of a form or of JSON, in bytes as sent. */
+/** Maximum size of a form's or JSON body, in bytes as sent. */
 const maxBytes = 32 * 1024;
 
 /** The name of the form field that carries the session's token. */
@@ -35,18 +35,18 @@ export interface DeedSettings {
 }
 
 interface DeedPorts extends DeedSettings {
-  /** The stores of the operation's room, handed to its `run`. */
+  /** The stores of the operation's room, which its `run` gets. */
   readonly ports: unknown;
   readonly sender: FormSender;
 }
 
 type Via = Extract<AuditVia, "page" | "api">;
 
-/** Adds the routes of an operation that changes something. A path outside /api/ has a form only. */
+/** Adds the routes of an operation that changes something. One with a path outside /api/ has a form only. */
 export function addDeed(app: FastifyInstance, settings: DeedPorts, operation: AnyOperation): void {
   const { mostBytes: bodyLimit = maxBytes, page, path, isOpen } = operation;
   const asked = (sent: Via) => async (request: FastifyRequest, reply: FastifyReply) => {
-    // Programs may send the open form and get a program's answer.
+    // Programs may also send an open form, and get a program's answer.
     const via = isOpen && wantsJson(request) ? "api" : sent;
     return await new Deed(operation, settings, { request, reply, via, isForm: sent === "page" }).answer();
   };
@@ -67,12 +67,12 @@ interface Sent {
   readonly isForm: boolean;
 }
 
-/** One request to change something, from its check to its answer. */
+/** One request for a change, from its check to its answer. */
 class Deed {
   readonly #operation: AnyOperation;
   readonly #settings: DeedPorts;
   readonly #sent: Sent;
-  /** The values in the address, as text, by the names in the operation's path. */
+  /** The values in the URL, as text, by their names in the operation's path. */
   readonly #names: Readonly<Record<string, string>>;
 
   constructor(operation: AnyOperation, settings: DeedPorts, sent: Sent) {
@@ -174,7 +174,7 @@ class Deed {
     await this.#settings.audit.record({ ...change, actor: actor.name, ...whence, at });
   }
 
-  /** Programs get the value; people get a page or a redirect to one. */
+  /** Answers programs with the value, and people with a page or a redirect to one. */
   async #tell(
     value: unknown,
     {
@@ -233,8 +233,9 @@ class Deed {
   }
 
   /**
-   * `typed`: shown once more in the form, with what is wrong with it, on the page that it was sent from, or else alone. What has to
-   * be confirmed has no form but its page's, which says what follows and asks for the words.
+   * Refuses the change. `typed` is shown again in the form, with what is wrong with it, on the page that the form was sent
+   * from, or else alone. A destructive change has only its page's form, which states the consequences and asks for the
+   * confirmation.
    */
   async #refuse(
     fault: PageError,
@@ -280,7 +281,8 @@ class Deed {
 }
 
 /**
- * An open form has no session to forge. It must be protected from other sites' pages and from programs that fill in every form.
+ * An open form has no session that could be forged, but it must be protected from other sites' pages and from programs that
+ * fill in every form.
  */
 function openFault(
   request: FastifyRequest,
@@ -297,7 +299,7 @@ function openFault(
 function formBody({ body }: AnyOperation, values: Readonly<Record<string, string>>): Record<string, unknown> {
   const read = fieldsIn(body!.schema).map((field) => {
     const { name, type, choices } = field;
-    // Each choice is a checkbox.
+    // Each choice has a checkbox of its own.
     if (type === "array" && choices !== undefined)
       return [name, choices.filter((one) => values[`${name}-${one}`] !== undefined)] as const;
     return [name, values[name] === undefined ? undefined : meaningOf(field, values[name])] as const;
@@ -305,7 +307,7 @@ function formBody({ body }: AnyOperation, values: Readonly<Record<string, string
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-/** The fields of a form. The first of repeated names counts; CRLF becomes LF. */
+/** Returns the fields of a form. The first of repeated names counts, and CRLF becomes LF. */
 export function formValues(request: FastifyRequest): Record<string, string> {
   const values: Record<string, string> = {};
   const body = typeof request.body === "string" ? request.body : "";
@@ -314,7 +316,7 @@ export function formValues(request: FastifyRequest): Record<string, string> {
   return values;
 }
 
-/** On a page, a person must type the name in the address; a program's request is confirmation enough. */
+/** On a page, a person must type the name in the URL. A program needs no confirmation. */
 function isConfirmed(
   { body }: AnyOperation,
   { confirmation }: Readonly<Record<string, unknown>>,
@@ -324,11 +326,11 @@ function isConfirmed(
   return confirmation === undefined ? via === "api" : String(confirmation).trim() === meant;
 }
 
-/** The status of a UsageError: 409 where the operation describes 409 and not 422, else 422. */
+/** Returns the status of a UsageError: 409 if the operation describes 409 and not 422, else 422. */
 const usageStatus = ({ answers }: AnyOperation) =>
   answers[422] === undefined && answers[409] !== undefined ? 409 : 422;
 
-/** `form`: the schema of a form, whose labels name the fields to people; null for programs, which know the field names. */
+/** `form` is the schema of a form, whose labels name the fields to people; null for programs, which know the field names. */
 function badBody(error: z.ZodError, form: z.ZodType | null): PageError {
   const labels = new Map(
     form === null ? [] : fieldsIn(form).map(({ name, label }) => [name, label] as const),

@@ -17,7 +17,7 @@ import type {
 } from "./operation.ts";
 
 export const lead = (words: Inline): Node => ({ type: "words", kind: "lead", words });
-/** Explains how to read or use the page; shown on pages only. */
+/** Explains how to read or use the page. Shown on pages only. */
 export const note = (words: Inline): Node => ({ type: "words", kind: "note", words });
 /** A warning that must not be overlooked. */
 export const warning = (words: Inline): Node => ({ type: "words", kind: "warning", words });
@@ -36,10 +36,10 @@ export const actions = (...all: readonly (Action | null | false)[]): Node => ({
 });
 export const form = (one: Omit<Form, "type">): Node => ({ type: "form", ...one });
 export const filters = (one: Omit<Filters, "type">): Node => ({ type: "filters", ...one });
-/** A list with one page has no pager. */
+/** The links between a list's pages. A list with one page has none. */
 export const pager = (page: number, more: boolean): Node => ({ type: "pager", page, more });
 export const onward = (one: Omit<Onward, "type">): Node => ({ type: "onward", ...one });
-/** Only pages show `html`; terminals and CSV get `otherwise`, whose function form is called only for a terminal. */
+/** Only pages show `html`. Terminals and CSV get `otherwise`; if that is a function, it is called only for a terminal. */
 export const picture = (html: Html, otherwise: string | (() => string) | Node = ""): Node => ({
   type: "picture",
   html,
@@ -51,7 +51,7 @@ export const section = (
   nodes: readonly (Node | null | false)[],
   look: SectionLook = {},
 ): Node => ({ type: "section", title, nodes: present(nodes), ...look });
-/** A section that a page keeps closed, because it is long and of interest to few. */
+/** A section that a page shows closed, because it is long and of interest to few. */
 export const folded = (
   title: Inline,
   nodes: readonly (Node | null | false)[],
@@ -60,7 +60,7 @@ export const folded = (
 export const group = (kind: string, nodes: readonly (Node | null | false)[]): Node => ({
   ...{ type: "group", kind, nodes: present(nodes) },
 });
-/** A part of a page that is replaced as a whole while somebody looks at the page. */
+/** A part of a page that is replaced as a whole while the page is open. */
 export const region = (live: string, nodes: readonly Node[]): Node => ({
   ...{ type: "group", kind: "", live, nodes },
 });
@@ -77,7 +77,7 @@ export const column = <Row>(
   more: Omit<Column<Row>, "key" | "title" | "cell"> = {},
 ): Column<Row> => ({ key, title, cell, ...more });
 
-/** CSV columns for members of a row. `keyOf` names a column; absent: the member's name. */
+/** CSV columns for members of a row. `keyOf` names a column (default: the member's name). */
 export const recordColumns = <Row>(
   names: readonly (keyof Row & string)[],
   keyOf: (name: string) => string = (name) => name,
@@ -86,9 +86,7 @@ export const recordColumns = <Row>(
 /** `urlsPerMinute` becomes `urls_per_minute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/**
- * A column for a member of a row. CSV gets the plain value, however `cell` shows it. A column without a title is only in CSV.
- */
+/** A column for a member of a row. CSV gets the plain value, whatever `cell` shows. A column without a title is only in CSV. */
 export const member = <Row>(
   name: keyof Row & string,
   title: string | null = null,
@@ -98,7 +96,7 @@ export const member = <Row>(
   ...{ value: (row) => row[name] as string, ...more },
 });
 
-/** Columns of counts, one for each member of a row, under the titles given. */
+/** Columns of counts, one for each member of a row, with the given titles. */
 export const countColumns = <Row>(
   titles: Readonly<Partial<Record<keyof Row & string, string>>>,
 ): readonly Column<Row>[] =>

@@ -1,4 +1,4 @@
-/** The fields that a schema describes, as forms, filters and commands need them. */
+/** The fields that a schema describes, in the form that forms, filters and commands need. */
 
 import { z } from "zod";
 
@@ -12,19 +12,19 @@ export interface Field {
   readonly isNeeded: boolean;
   readonly mayBeNone: boolean;
   readonly choices: readonly string[] | undefined;
-  /** Whether it is a number of bytes, which may be typed with a unit. The name decides. */
+  /** Whether it is a number of bytes, which may be typed with a unit. This is derived from the name. */
   readonly isBytes: boolean;
   readonly choiceWords: Readonly<Record<string, string>>;
-  /** What it means that none of the choices is taken. */
+  /** What it means to choose none. */
   readonly unchosen: string;
-  /** The separator of list entries: a line end, or white space where no entry can contain any. */
+  /** The separator of list entries: a line end, or white space if no entry can contain any. */
   readonly between: RegExp;
   readonly mostLength: number | undefined;
   readonly example: string;
   readonly usual: unknown;
   /** Whether its form field has several lines. */
   readonly isLong: boolean;
-  /** Sent by programs and by forms that state its value. */
+  /** Whether only programs, and forms that state its value, send it. */
   readonly isHidden: boolean;
 }
 
@@ -39,7 +39,7 @@ interface Shape {
   readonly example?: unknown;
   readonly default?: unknown;
   readonly $ref?: string;
-  /** `hidden`: sent by programs and by forms that state its value. `long`: several lines. */
+  /** `hidden` means sent by programs and by forms that state its value, `long` means several lines. */
   readonly "x-field"?: "hidden" | "long";
   readonly "x-unchosen"?: string;
   readonly items?: Shape;
@@ -114,8 +114,8 @@ function fieldOf(
 }
 
 /**
- * Converts text from an address, form or command. Empty text is null where allowed, otherwise left out; an invalid number stays
- * text and is refused by the schema.
+ * Converts text from a URL, form or command. Empty text becomes null if null is allowed, and otherwise is left out. An
+ * invalid number stays text, which the schema refuses.
  */
 export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: string): unknown {
   const trimmed = text.trim();
@@ -136,7 +136,7 @@ export function meaningOf({ type, mayBeNone, isBytes, between }: Field, text: st
 
 const bytesOf = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 } as const;
 
-/** Bytes in a form: in GB from a megabyte on, with all digits. */
+/** Formats bytes for a form: in GB from a megabyte on, with all digits. */
 const bytesTyped = (bytes: number) => (bytes < bytesOf.M ? String(bytes) : `${bytes / bytesOf.G} GB`);
 
 export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { isBytes: false }): string {
@@ -146,9 +146,9 @@ export function textOf(value: unknown, { isBytes }: Pick<Field, "isBytes"> = { i
   return Array.isArray(value) ? value.join("\n") : String(value);
 }
 
-// Says what is wrong with an input in a sentence; zod's own messages name types and operators.
+// Says in a sentence what is wrong with an input, because zod's own messages name types and operators.
 
-/** Matches zod's own messages; a schema's own text is kept. */
+/** Matches zod's own messages. A schema's own text is kept. */
 const zodsOwn = /^(Invalid (input|option|string|key)|Too (big|small)|Unrecognized key)/;
 
 const kinds: Readonly<Record<string, string>> = {

@@ -33,7 +33,7 @@ import type {
 } from "./operation.ts";
 import { htmlCell, htmlOf, isNothing } from "./words.ts";
 
-/** The reader, and the address and question that the document answers. */
+/** The reader, the URL, and the question that the document answers. */
 export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -44,13 +44,13 @@ export interface Shown extends Pick<Seen<unknown>, "viewer"> {
 /** What was typed into a form of the page, and what is wrong with it. */
 export interface Refused {
   readonly operation: AnyOperation;
-  /** The address that the form was sent to. */
+  /** The path that the form was sent to. */
   readonly to: string;
   readonly values: Readonly<Record<string, unknown>>;
   readonly fault: string;
 }
 
-/** Whether it is the form that was refused. Several forms of one operation differ in what they send along. */
+/** Whether it is the form that was refused. Several forms of one operation differ in the values that they send. */
 const isRefused = ({ operation, path, values = {}, without = [] }: Form, refused: Refused) =>
   operation === refused.operation &&
   formPath(operation, path) === refused.to &&
@@ -68,7 +68,7 @@ export function documentHtml(document: Document, seen: Shown): Html {
   return html`${links.length > 0 && html`<p class="page-path">${links}</p>`}${heading}${nodes.map((node) => nodeHtml(node, seen))}`;
 }
 
-/** Renders nodes outside a document. They may hold neither forms nor links that change the page's own address. */
+/** Renders nodes outside a document. They may hold neither forms nor links that change the page's own URL. */
 export const nodesHtml = (nodes: readonly (Node | null)[], viewer: Visit = anonymousVisit): Html =>
   html`${nodes.map((one) => one && nodeHtml(one, { viewer, path: "", query: {}, operation: {} as AnyOperation }))}`;
 
@@ -201,7 +201,10 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
 }
 
-/** The heading of a sortable column links to its order. That of the current order links to the opposite direction. */
+/**
+ * The heading of a sortable column links to the order by that column. If that is the current order, it links to the opposite
+ * direction.
+ */
 function headOf<Row>(
   { title, unit, kind, sort }: Column<Row>,
   { order }: Pick<Table<Row>, "order">,
@@ -221,7 +224,7 @@ function headOf<Row>(
   };
 }
 
-/** The address of a form, with the values of its path filled in. */
+/** Returns the path of a form, with its values filled in. */
 export function formPath({ page }: AnyOperation, path: Action["path"] = {}): string {
   return (page ?? "").replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(path[name] ?? "")));
 }
@@ -249,7 +252,7 @@ const asTyped = (one: Form, { refused }: Shown): Form =>
     ? { ...one, values: { ...one.values, ...refused.values }, fault: refused.fault }
     : one;
 
-/** `level`: of its heading; 1 where it is all that the page shows. */
+/** `level` is that of its heading, which is 1 if the page shows nothing else. */
 export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, level: 1 | 2 = 2): Html {
   const { operation, title, words, label = labelOf(operation), path, values = {}, without = [], fault } = one;
   const fields = fieldsIn(operation.body?.schema ?? operation.input).filter(
@@ -277,7 +280,7 @@ export function formHtml(one: Form, { viewer }: Pick<Shown, "viewer">, level: 1 
   return html`<section>${heading}${alert}${small}${body("form")}</section>`;
 }
 
-/** A field that is invisible to people, so only a program fills it in. */
+/** The name of a field that is invisible to people, so that only a program fills it in. */
 export const trapField = "website";
 
 const trap = (prefix: string) =>
@@ -288,7 +291,7 @@ interface FieldLook {
   /** The prefix of field ids, which must be unique on a page. */
   readonly prefix: string;
   readonly value?: unknown;
-  /** Choices that only the answer knows, in place of the schema's. */
+  /** Choices that only the answer knows; they replace the schema's. */
   readonly choices?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -333,13 +336,13 @@ function fieldHtml(field: Field, { prefix, value = field.usual, choices: found }
   return html`<div><label for="${id}">${label}</label>${input}${under}</div>`;
 }
 
-/** Begins with an empty choice where the field may be left out. */
+/** Begins with an empty choice if the field may be left out. */
 function choicesOf({ isNeeded, usual, unchosen }: Field, choices: Readonly<Record<string, string>>) {
   const named = Object.entries(choices);
   return isNeeded || usual !== undefined ? named : [["", unchosen] as const, ...named];
 }
 
-/** The width of a filter's field, in characters. */
+/** Returns the width of a filter's field in characters. */
 const sizeOf = (mostLength = 200) => Math.min(16, mostLength + 2);
 
 function filtersHtml(

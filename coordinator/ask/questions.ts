@@ -1,4 +1,4 @@
-/** Reads what an address asks of an operation, and what is shown of the answer. */
+/** Reads the question in a URL, and decides what is shown of the answer. */
 
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
@@ -16,7 +16,7 @@ import { type AnyOperation, type Document, Fault } from "./operation.ts";
 import { documentCsv, paperOf } from "./text-rendering.ts";
 import { type AskedView, type Shown, sentText } from "./views.ts";
 
-/** The values of the path, checked by its schema. Null: no such name can exist. */
+/** Returns the values of the path, checked by its schema, or null if no such name can exist. */
 export function inPath(one: AnyOperation, param: (name: string) => string): Record<string, unknown> | null {
   const values: Record<string, unknown> = {};
   for (const [name, text] of Object.entries(namesIn(one, param))) {
@@ -56,7 +56,7 @@ export async function looked(
     if (value === null) return notKnown(one, asked.param);
     const told = one.told?.(value) ?? value;
     const status = one.status?.(value) ?? 200;
-    // A JSON client needs no document. A command does, since the document says whether anything was found.
+    // A JSON client needs no document. A command does, because the document says whether anything was found.
     const isForProgram = wantsJson(request) && paperOf(request) === null && !isCsv && !visit.isOwner;
     if (isForProgram) return { status, value: told, title: "", body: () => nothing };
     const document = one.view!(value, { input, viewer: visit, now });
@@ -72,14 +72,14 @@ export async function looked(
   }
 }
 
-/** The fields of the query that were sent with a value, with their texts. */
+/** Returns the fields of the query that were sent with a value, and their texts. */
 const givenIn = ({ input, parameters }: AnyOperation, { query }: Pick<AskedView, "query">) =>
   fieldsIn(input)
     .filter(({ name }) => parameters?.query?.[name] !== undefined)
     .map((field) => [field, query(field.name).trim()] as const)
     .filter(([, text]) => text !== "");
 
-/** The checked question. A string says why it cannot be asked; null means that no such name can exist. */
+/** Returns the checked question, a string that says why it is impossible, or null if no such name can exist. */
 export function questionIn(
   operation: AnyOperation,
   asked: Pick<AskedView, "query" | "param">,
@@ -115,7 +115,7 @@ function shownOf(
   };
 }
 
-/** The texts in the address, by their names in the operation's path. */
+/** Returns the texts in the URL, by their names in the operation's path. */
 export const namesIn = (
   { path }: AnyOperation,
   param: (name: string) => string,
@@ -124,7 +124,7 @@ export const namesIn = (
 
 export const mostShown = 60;
 
-/** The operation's own "not found" words with the address's text. */
+/** Returns the operation's own "not found" words with the text from the URL. */
 export function notKnown(one: AnyOperation, param: (name: string) => string): PageError {
   const says = one.answers[404]?.description ?? "There is nothing of this name";
   const names = Object.values(namesIn(one, param)).join(" ");
@@ -146,22 +146,24 @@ function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => 
   return `${all.join("; ")}.`;
 }
 
-// The page that a form was sent from, which is shown again with what is wrong with the form.
 
 interface FormPage {
   readonly shown: Shown;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
 }
 
-/** Null: it was sent from elsewhere, or from a page that does not show the form (any more). */
+/**
+ * Finds the page that a form was sent from, to show it again with what is wrong. Returns null if the form was sent from
+ * elsewhere, or from a page that does not show it (any more).
+ */
 export type FormSender = (
   request: FastifyRequest,
   refused: Refused,
   by: { readonly visit: Visit; readonly now: Date },
 ) => Promise<FormPage | null>;
 
-/** The browser names the page in `Referer`. Its rights are checked as for everybody who opens it. */
+/** The browser names the page in `Referer`. The right to see it is checked as for anybody who opens it. */
 export function formSender(operations: readonly AnyOperation[], ports: unknown): FormSender {
   const pages = operations.filter(({ method, page }) => method === "get" && page != null);
   return async (request, refused, { visit, now }) => {
@@ -191,7 +193,7 @@ function mayLook(
   return mayDo(actor, needs, crawler === undefined ? null : { crawler, partnersToo: true });
 }
 
-/** What stands in the address, by the names in the page's path; null: it is not the page's address. */
+/** Returns the values in the path, by the names in the page's path, or null if it is another page's. */
 function paramsIn(page: string, path: string): Record<string, string> | null {
   const [names, parts] = [page.split("/"), path.split("/")];
   if (names.length !== parts.length) return null;

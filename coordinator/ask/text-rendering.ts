@@ -14,19 +14,19 @@ import type { CsvTable } from "../web/html.ts";
 import type { Column, Document, Fact, Node, Table } from "./operation.ts";
 import { csvCell, isOnlyLinks, plainText, shellWord, textCell, textOf } from "./words.ts";
 
-/** The widest line of prose, in columns, however wide the terminal is. */
+/** Maximum width of a line of prose, however wide the terminal is. */
 const mostColumns = 100;
 
-/** The most characters of a line that replaces a picture. */
+/** Maximum number of characters of a line that replaces a picture. */
 const mostInLine = 500;
 
-/** The most characters of a line that people copy; in practice it is never cut. */
+/** Maximum number of characters of a line that people copy. In practice it is never cut. */
 const mostInCode = 10_000;
 
 const mostInProse = 2000;
 
 interface TextPaper extends Paper {
-  /** Charts are wanted, because the question named a range of time. */
+  /** Whether charts are wanted, because the question named a range of time. */
   readonly withHistory?: boolean;
 }
 
@@ -62,7 +62,7 @@ function nodeText(node: Node, paper: TextPaper): string {
     case "table":
       return rowsText(node, paper);
     case "list":
-      // Pages also show them side by side.
+      // The shares are in one line, as on pages.
       if (node.kind === "shares") return wrapped(node.items.map((one) => textOf(one)).join(", "), paper);
       return node.items.map((one) => wrapped(`· ${textOf(one)}`, paper, "  ")).join("\n");
     case "section": {
@@ -133,7 +133,7 @@ function rowsText<Row>({ columns: all, rows, empty }: Table<Row>, paper: Paper):
   return cells.map(inLines).join("\n\n");
 }
 
-/** Wraps at spaces. A word longer than a line stays whole. Without a width (pipe or file) nothing is wrapped. */
+/** Wraps at spaces. A word longer than a line stays whole. If there is no width (pipe or file), nothing is wrapped. */
 function wrapped(text: string, { width }: Paper, indent = ""): string {
   if (width === null) return text;
   const lines = [""];
@@ -153,11 +153,14 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   if (found === undefined) return null;
   const shown = found.columns.filter(({ key }) => key !== "") as readonly Column<unknown>[];
   const rowOf = (row: unknown) => shown.map((column) => csvCell(column, row));
-  // A page only needs to know that the table exists; the rows are made on demand.
+  // A page only needs to know that the table exists, so the rows are made when they are needed.
   return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
-/** False when all tables and lists are empty, or the document only says that there is nothing. */
+/**
+ * Whether there is anything to show: false if all tables and lists are empty, or the document only says that there is
+ * nothing.
+ */
 export function hasRows({ nodes: all }: Document): boolean {
   const nodes = asText(all);
   const tables = tablesIn(nodes);
@@ -175,7 +178,7 @@ const hasList = (nodes: readonly Node[]): boolean =>
 
 const beside: readonly Node["type"][] = ["words", "form", "filters", "actions", "pager"];
 
-// biome-ignore lint/suspicious/noExplicitAny: of whatever rows.
+// biome-ignore lint/suspicious/noExplicitAny: a row's type is its columns' alone.
 function tablesIn(nodes: readonly Node[]): readonly Table<any>[] {
   return asText(nodes).flatMap((node) => {
     if (node.type === "section") return tablesIn(node.nodes);
@@ -193,16 +196,15 @@ function asText(nodes: readonly Node[]): readonly Node[] {
   });
 }
 
-// The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal
-// text. `text/plain; width=80; colours=1; history=1` states the table width, and whether it has colours and
-// charts.
+// The third output beside HTML and JSON: a client that accepts text/plain, as commands do, gets terminal text. `text/plain;
+// width=80; colours=1; history=1` states the table width and asks for colours and charts.
 
-/** Marks an answer that found nothing; a command then ends with exit code 3. */
+/** Marks an answer that found nothing. A command then ends with exit code 3. */
 export const emptyHeader = "nearcrawl-empty";
 
 const widths = { least: 40, most: 1000 };
 
-/** Writes an Accept header. `part` asks for the section with this id only. */
+/** Returns an Accept header. With `part`, it asks only for the section with this id. */
 export function acceptOf(form: TextPaper | "text/csv" | "application/json", part?: string): string {
   const parameters = (paper: TextPaper) => [
     ...(paper.width === null ? [] : [`width=${paper.width}`]),
@@ -213,7 +215,7 @@ export function acceptOf(form: TextPaper | "text/csv" | "application/json", part
   return [...named, ...(part === undefined ? [] : [`part=${part}`])].join("; ");
 }
 
-/** The requested section, or the whole document when none is requested or found. */
+/** Returns the requested section, or the whole document if none is requested or found. */
 export function partOf(document: Document, { headers }: FastifyRequest): Document {
   const [, part] = /;\s*part=([\w-]+)/.exec(headers.accept ?? "") ?? [];
   if (part === undefined) return document;
@@ -222,7 +224,7 @@ export function partOf(document: Document, { headers }: FastifyRequest): Documen
   return nodes.length === 0 ? document : { ...rest, nodes };
 }
 
-/** Null: the request does not ask for text. */
+/** Returns null if the request does not ask for text. */
 export function paperOf({ headers }: FastifyRequest): TextPaper | null {
   const accept = headers.accept ?? "";
   if (!/^text\/plain\b/.test(accept)) return null;
@@ -244,7 +246,7 @@ export function sendText(reply: FastifyReply, paper: TextPaper, { document, said
   return reply.type("text/plain; charset=utf-8").send(`${parts.join("\n")}\n`);
 }
 
-// The output of `--range`: a line of characters for each figure's history, which pages draw as charts.
+// The output of `--range`: a line of characters for the history of each figure, which pages draw as a chart.
 
 export function historyText(history: ChartHistory, paper: Paper): string {
   const lines = history.charts.flatMap((chart) => chartLines(chart, paper));
@@ -280,10 +282,10 @@ function figures({ values }: HistorySeries, unit: HistoryChart["unit"]): string 
   )}`;
 }
 
-/** Leaves room for name and figures on a terminal of 80 columns. */
+/** Maximum number of bars, which leaves room for name and figures on a terminal of 80 columns. */
 const mostBars = 40;
 
-/** Averages neighbours where there are too many values; null where none is known. */
+/** Averages neighbours if there are too many values. The average is null if none is known. */
 function narrowed({ values }: HistorySeries): (number | null)[] {
   const each = Math.ceil(values.length / mostBars);
   return Array.from({ length: Math.ceil(values.length / each) }, (_, index) => {
@@ -296,7 +298,7 @@ const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as cons
 
 const unknown = "·";
 
-/** Draws eight heights, and a dot for an unknown value. */
+/** Draws values in eight heights, and an unknown value as a dot. */
 function barLine(values: readonly (number | null)[]): string {
   const most = Math.max(...values.map((value) => value ?? 0), Number.MIN_VALUE);
   return values

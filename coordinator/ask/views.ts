@@ -1,6 +1,6 @@
 /**
- * Views: each is read once and shown as a page, as JSON (at the same address with `Accept: application/json`, and under /api/),
- * and as CSV where it is a table (`format=csv`).
+ * A view is read once and shown as a page, as JSON (at the same path with `Accept: application/json`, and under /api/), or as
+ * CSV if it is a table (`format=csv`).
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -16,7 +16,6 @@ import { documentCsv, emptyHeader, hasRows, paperOf, partOf, sendText } from "./
 
 export interface Shown {
   readonly status: number;
-  /** The JSON; null when this page has none. */
   readonly value: unknown;
   readonly title: string;
   readonly body: (visit: Visit, refused?: Refused) => Html;
@@ -37,22 +36,25 @@ export interface AskedView {
   query(name: string): string;
 }
 
-/** Null: nothing is at this address. A string says why this cannot be asked; an error also has a status. */
+/** Returns null if nothing is at this path. A string says why the question is impossible; an error also has a status. */
 export type View = (asked: AskedView) => Promise<Shown | PageError | string | null>;
 
 interface ViewRoute {
   readonly path: string;
   readonly api: string;
-  /** Null: everybody who may read. */
+  /** Null means everybody who may read. */
   readonly needs: Scope | null;
   /** The parameter that names a crawler; partners may see their own. */
   readonly crawlerIn?: string;
   readonly view: View;
-  /** The title of a waiting page that reloads. Set when the answer may take seconds; it is cached for the next request. */
+  /**
+   * Title of the page that is shown, and reloads itself, while a slow answer is being made. Set it when the answer may take
+   * seconds. The answer is then cached for the reload.
+   */
   readonly titleWhileSlow?: string;
 }
 
-/** A picture, or a file too long for one answer, sent as it is. */
+/** A picture, or a file too long for one answer, which is sent unchanged. */
 export interface SentFile {
   readonly type: string;
   readonly body: Buffer | Readable;
@@ -62,7 +64,7 @@ export interface SentFile {
 interface FileRoute {
   readonly path: string;
   readonly needs: Scope | null;
-  /** It takes long and limits concurrent sends itself. */
+  /** Set if the route takes long and limits concurrent sends itself. */
   readonly boundedElsewhere?: boolean;
   readonly file: (asked: AskedView) => Promise<SentFile | string | null>;
 }
@@ -89,7 +91,6 @@ export class Views {
     this.#app.get(route.api, handler);
   }
 
-  /** Adds a file at its address. */
   addFile(route: FileRoute): void {
     const config = route.boundedElsewhere === true ? { boundedElsewhere: true } : {};
     this.#app.get(route.path, { config }, async (request, reply) => {
@@ -154,7 +155,7 @@ export class Views {
 const patienceMs = 1000;
 const askAgainSeconds = 2;
 
-/** A late result is cached for the next request, which also gets its failure. */
+/** A late result, or its failure, is kept for the next request. */
 async function soonOr<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {
@@ -217,7 +218,7 @@ function sendCsv(reply: FastifyReply, route: ViewRoute, table: CsvTable): Fastif
     .send(csvText(table));
 }
 
-/** The address at which every reader gets the same answer as JSON. */
+/** Returns the path at which every reader gets the same answer as JSON. */
 function jsonAddress(request: FastifyRequest, route: ViewRoute): string {
   const [, query] = /(\?.*)$/.exec(request.url) ?? [];
   const path = route.api.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(paramOf(request, name)));
@@ -246,7 +247,7 @@ export function paramOf(request: FastifyRequest, name: string): string {
   return sentText((request.params as Record<string, string | undefined>)[name] ?? "");
 }
 
-/** A repeated name is a list in the query. */
+/** Returns a query parameter. A repeated one counts as a list. */
 export function queryOf(request: FastifyRequest, name: string): string {
   const value = (request.query as Record<string, string | string[] | undefined>)[name];
   return sentText((Array.isArray(value) ? value[0] : value) ?? "");
@@ -255,16 +256,15 @@ export function queryOf(request: FastifyRequest, name: string): string {
 const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });
 
-// External text in a form that the database and its JSON can hold.
 
-/** Replaces NUL, which no column holds, by U+FFFD. */
+/** Replaces NUL, which no column can hold, by U+FFFD. */
 export function sentText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }
 
 /**
- * True when the value contains NUL or an unpaired surrogate. JSON.stringify escapes both and no other character that way; a
- * sent backslash becomes two.
+ * Whether the value contains NUL or an unpaired surrogate. JSON.stringify escapes both, and no other character in that way; a
+ * backslash in the value is doubled.
  */
 export function isUnstorable(body: unknown): boolean {
   return /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/.test(JSON.stringify(body) ?? "");

@@ -1,4 +1,4 @@
-/** Sends all rows of a list as CSV, at an address of its own and filtered by the question of an operation. */
+/** Sends all rows of a list as CSV, at a path of its own and filtered by an operation's question. */
 
 import { Readable } from "node:stream";
 import type { z } from "zod";
@@ -15,7 +15,7 @@ interface WholeList<In, Row> {
   /** Names the file, such as `sites`. */
   readonly name: string;
   readonly columns: readonly Column<Row>[];
-  /** Reads the rows, some at a time. Throws a UsageError or a Fault for what cannot be asked. */
+  /** Reads the rows in pieces. Throws a UsageError or a Fault if the question is impossible. */
   readonly pieces: (input: In, now: Date) => Promise<AsyncIterable<readonly Row[]>>;
 }
 
@@ -41,11 +41,11 @@ export function wholeList<In, Row>(
     });
 }
 
-// Whole lists as CSV, generated while they are sent. Their number is bounded, because each makes work for
-// as long as its reader takes.
+// Whole lists are generated while they are sent. Their number is limited, because each causes work for as long as its reader
+// takes.
 
 const mostFilesAtOnce = 2;
-/** A million rows are 100 MB, which takes this long at 170 KB/s. */
+/** Maximum duration: a million rows are 100 MB, which take this long at 170 KB/s. */
 const mostFileMs = 600_000;
 export const mostInFile = 1_000_000;
 
@@ -64,7 +64,7 @@ interface CsvFile<One> {
 class FileTurns {
   #sending = 0;
 
-  /** Returns a text when too many files are being sent already. */
+  /** Returns a text if too many files are being sent already. */
   csv<One>(list: CsvFile<One>): SentFile | string {
     if (this.#sending >= mostFilesAtOnce)
       return `${mostFilesAtOnce} lists are being sent already. Try again when one has ended.`;
@@ -86,7 +86,7 @@ class FileTurns {
   }
 }
 
-/** A last line states in words where the list was cut. */
+/** If the list was cut, a last line says so. */
 async function* linesOf<One>({ name, columns, pieces }: CsvFile<One>): AsyncGenerator<string> {
   yield csvText({ columns: columns.map((column) => column.name), rows: [] });
   let left = mostInFile;

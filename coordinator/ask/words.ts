@@ -13,7 +13,7 @@ const units: Readonly<Record<Exclude<Unit, (value: number) => string>, (value: n
   share: percentText,
 };
 
-/** How a value is written: its unit, and what stands in place of an unknown value. */
+/** How a value is written: its unit, and the text for an unknown value. */
 type Written = Pick<Column<unknown>, "unit" | "none">;
 
 function shown(value: Inline | boolean, { unit, none = "–" }: Written = {}): Inline {
@@ -43,7 +43,7 @@ export const isNothing = (value: Inline | undefined) =>
   value === false ||
   (typeof value === "object" && "markup" in value && value.markup === "");
 
-/** The most characters that a terminal shows of a cell. */
+/** Maximum number of characters of a cell on a terminal. */
 const mostInCell = 300;
 
 export function textCell<Row>(column: Column<Row>, row: Row): string {
@@ -75,9 +75,9 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * The words of one of our own templates, in which every "<" outside a tag is escaped. It omits text for screen readers, links
- * in small print, and folded content except for a word diff. Small print follows in round brackets. Removed and added text is
- * in the brackets of a word diff, [-…-] and {+…+}.
+ * Returns the words of one of our own templates, in which every "<" outside a tag is escaped. It omits text for screen
+ * readers, links in small print, and folded content except for a word diff. Small print follows in round brackets. Removed
+ * and added text is in the brackets of a word diff, [-…-] and {+…+}.
  */
 export function plainText(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
@@ -100,7 +100,7 @@ export function plainText(value: HtmlValue): string {
     .trim();
 }
 
-/** Whether it consists of links alone, which a terminal cannot follow. */
+/** Whether the value consists only of links, which a terminal cannot follow. */
 export const isOnlyLinks = (value: HtmlValue): boolean =>
   html`${value}`.markup.replace(/<a\b[\s\S]*?<\/a>|<[^>]*>|·|\s/g, "") === "";
 

@@ -209,7 +209,7 @@ const goodbyeCodes = [
   "out-of-bytes",
   /** It has joined, but no release was started yet. */
   "joined",
-  /* Its supervisor runs no release and waits for a release that it may run. */
+  /** Its supervisor runs no release and waits for a release that it may run. */
   "awaits-release",
   /** The same, because its machine refuses the release that is offered. */
   "awaits-other-release",

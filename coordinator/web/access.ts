@@ -19,9 +19,9 @@ export interface Visit extends PageViewer {
 }
 
 export interface Access {
-  /** A bad cookie makes the caller anonymous; a bad token is refused, because a program must be told. */
+  /** Treats a caller with a bad cookie as anonymous, but refuses a bad token, because a program must learn of it. */
   identify(request: FastifyRequest): Promise<Visit | Refusal>;
-  /** Browsers without a session are redirected to the sign-in. */
+  /** Answers a lacking right. Browsers without a session are redirected to the sign-in. */
   refusal(visit: Visit, request: FastifyRequest, needs?: Scope | null): Refusal;
   /** Whether one of our pages sent the form in this session. */
   isOwnForm(request: FastifyRequest, formToken: string): boolean;
@@ -30,7 +30,7 @@ export interface Access {
 
 export interface Refusal extends PageError {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Redirects there instead of showing the error. */
+  /** The path to redirect to instead of showing the error. */
   readonly goTo?: string;
 }
 
@@ -45,7 +45,7 @@ export const anonymousVisit: Visit = {
   said: null,
 };
 
-/** Access without accounts: everybody who reaches the pages may read them. */
+/** Access without accounts: everybody who can reach the pages may read them. */
 export const openAccess: Access = {
   identify: async () => anonymousVisit,
   refusal: () => ({
@@ -57,7 +57,7 @@ export const openAccess: Access = {
   say: () => {},
 };
 
-/** For public pages that are not views. A failed look-up leaves the viewer unknown. */
+/** Identifies the viewer of public pages that are not views. If the look-up fails, the viewer remains unknown. */
 export async function viewerOf(access: Access, request: FastifyRequest): Promise<Visit | undefined> {
   try {
     const visit = await access.identify(request);
@@ -67,7 +67,7 @@ export async function viewerOf(access: Access, request: FastifyRequest): Promise
   }
 }
 
-/** For routes that are not views. Never redirects, so that the refusal is answered in place. */
+/** Checks access for routes that are not views. Never redirects, so that the refusal is answered in place. */
 export async function refusalFor(
   access: Access,
   request: FastifyRequest,
@@ -80,12 +80,12 @@ export async function refusalFor(
   return refusal;
 }
 
-// Session cookies: unreadable by scripts, not sent with other sites' forms, and under TLS named so that no other host
-// or path can set them (`__Host-`, RFC 6265bis section 4.1.3).
+// Session cookies are unreadable by scripts and not sent with other sites' forms. Under TLS, their name (`__Host-`, RFC
+// 6265bis section 4.1.3) prevents other hosts and paths from setting them.
 
 const maxSecretLength = 100;
 
-/** The page that a visitor wanted before signing in. */
+/** Holds the page that a visitor wanted before signing in. */
 const wantedCookie = "nearcrawl-wanted";
 
 const wantedSeconds = 900;
@@ -93,12 +93,12 @@ const wantedSeconds = 900;
 export const sessionCookieName = (isSecure: boolean): string =>
   isSecure ? "__Host-nearcrawl" : "nearcrawl-session";
 
-/** Includes TLS that ends at a proxy which reports it. */
+/** Whether the request came over TLS, including TLS that ends at a proxy which reports it. */
 function isSecure(request: FastifyRequest): boolean {
   return request.protocol === "https";
 }
 
-/** Over TLS only the `__Host-` cookie counts. */
+/** Over TLS, only the `__Host-` cookie is accepted. */
 export function sessionSecretOf(request: FastifyRequest): string | null {
   const secret = cookiesOf(request)[sessionCookieName(isSecure(request))];
   return secret !== undefined && secret.length <= maxSecretLength ? secret : null;
@@ -112,7 +112,7 @@ export function endedSessionCookie(request: FastifyRequest): string {
   return cookie(request, sessionCookieName(isSecure(request)), "", 0);
 }
 
-/** Null clears the cookie. */
+/** If `path` is null, the cookie is cleared. */
 export function wantedPathCookie(request: FastifyRequest, path: string | null): string {
   return cookie(request, wantedCookie, path ?? "", path === null ? 0 : wantedSeconds);
 }

@@ -1,6 +1,6 @@
 /**
- * Operations of the API, described in zod. Routes take their address, scope and body check from the description, and
- * the OpenAPI document is made from it.
+ * Operations of the API, described in zod. Routes take their path, scope and body check from the description, and the OpenAPI
+ * document is made from it.
  */
 import { z } from "zod";
 import type { Scope } from "#core/actor";
@@ -9,7 +9,7 @@ import type { PageEntry } from "./navigation.ts";
 
 export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
   readonly description: string;
-  /** Absent when the answer has no relevant body. */
+  /** Absent if the answer has no relevant body. */
   readonly schema?: Value;
   readonly example?: unknown;
   /** Named examples. */
@@ -20,15 +20,15 @@ export interface ApiAnswer<Value extends z.ZodType = z.ZodType> {
 
 export interface ApiOperation {
   readonly method: HttpMethod;
-  /** In OpenAPI form: `/api/channels/{number}/remove`. */
+  /** The path in OpenAPI form: `/api/channels/{number}/remove`. */
   readonly path: string;
-  /** Null: public. */
+  /** Null if the operation is public. */
   readonly needs: Scope | null;
   /** The answer depends on the token, although none is required. */
   readonly tokenToo?: true;
   readonly summary: string;
   readonly description?: string;
-  /** Default: below the page with the longest matching path. */
+  /** Where its page appears in the navigation. Default: under the entry whose path is the longest prefix of this page's. */
   readonly navigation?: PageEntry;
   /** Additional search terms for its page. */
   readonly alsoFound?: string;
@@ -136,13 +136,13 @@ export function describeOperations(operations: ApiOperations, tag: string): Desc
   return { paths, schemas };
 }
 
-/** Only reading may be open to everybody. */
+/** Only operations that read may be open to everybody. */
 const securityOf = ({ needs, tokenToo }: ApiOperation) => {
   if (needs === null && tokenToo === undefined) return undefined;
   return needs === null || needs === "read" ? [{}, { operatorToken: [] }] : [{ operatorToken: [] }];
 };
 
-/** Prefixes the required scope, unless every reader may call it. */
+/** Prefixes the description with the required scope, unless every reader may call the operation. */
 function described({ needs, description }: ApiOperation): string | undefined {
   if (needs === null || needs === "read" || description?.startsWith("Scope ")) return description;
   return `Scope ${needs}.${description === undefined ? "" : ` ${description}`}`;
@@ -221,7 +221,7 @@ function contentOf(schema: Schema, { example, examples }: Examples) {
 
 /** Collects schemas with an id in `named` and refers to them. */
 function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
-  // Wrapped, because the outermost schema is never a reference.
+  // The schema is wrapped, because the outermost one is never a reference.
   const whole = z.toJSONSchema(z.object({ it: schema }), { io: "input" });
   for (const [name, one] of Object.entries(whole.$defs ?? {})) {
     const { id: _, ...found } = plain(one) as Schema;
@@ -231,8 +231,8 @@ function jsonSchema(schema: z.ZodType, named: Record<string, Schema>): Schema {
 }
 
 /**
- * Simplifies zod's JSON schema: drops safe-integer bounds and permissive `additionalProperties`, and writes null as
- * one of the types.
+ * Simplifies zod's JSON schema: drops safe-integer bounds and permissive `additionalProperties`, and turns null into one of
+ * the types.
  */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
@@ -325,10 +325,10 @@ export const pagesPerDay = z.int().min(0).max(1_000_000_000);
 
 export const bytesPerDay = z.int().min(0).max(1e15);
 
-/** The body of an action that its address describes completely. */
+/** The body of an action that is completely described by its path. */
 export const nothingBody = z.strictObject({}).meta({ id: "Nothing" });
 
-/** A page requires `meant` to be typed before a destructive action (`confirmForm`); a program's request suffices. */
+/** On a page, a destructive action requires `meant` to be typed (`confirmForm`). A program needs no confirmation. */
 export function typedConfirmation(meant: string) {
   return z.string().max(100).optional().describe(`${meant}; left out: the request is enough.`);
 }

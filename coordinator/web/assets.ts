@@ -8,13 +8,13 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Html, html } from "./html.ts";
 
-/** Beside this file, in sources and in dist. */
+/** The folder is beside this file, in the sources and in dist. */
 const folder = new URL("./assets/", import.meta.url);
 
 /** Loaded first, so that later styles can override them. */
 const firstStyles = ["base", "frame", "controls", "figures", "charts", "overview"];
 
-/** Loaded last: tables on narrow screens override their page's styles. */
+/** Loaded last, because tables on narrow screens override their page's styles. */
 const lastStyles = ["tables"];
 
 const styleSheet = "nearcrawl.css";
@@ -55,7 +55,7 @@ function toAsset([name, body]: readonly [string, Buffer]): [string, Asset] {
   return [name, { body, type, digest: createHash("sha256").update(body).digest("base64url").slice(0, 16) }];
 }
 
-/** Removes indentation, too. No string in our styles may look like a comment. */
+/** Removes comments and indentation. No string in our styles may look like a comment. */
 function withoutComments(style: string): string {
   return style
     .replace(/\/\*[\s\S]*?\*\//g, "")
@@ -69,7 +69,7 @@ export function assetAddress(name: string): string {
   return `/assets/${name}?v=${asset.digest}`;
 }
 
-/** A module, so it runs after the page is parsed and keeps its names to itself. */
+/** The script is a module, so it runs after the page is parsed and its names stay private. */
 export function pageScript(name: string): Html {
   return html`<script src="${assetAddress(name)}" type="module"></script>`;
 }

@@ -1,6 +1,6 @@
 /**
  * Figures over a range of time: one value for a page's charts, its JSON and the command, with its API schema and the
- * parameters that choose the range.
+ * parameters that select the range.
  */
 import { z } from "zod";
 import { bytesText, msText, spanWords } from "#core/format";
@@ -52,7 +52,7 @@ export const chartHistorySchema = z
   })
   .meta({ id: "ChartHistory" });
 
-/** An invalid range is replaced by the default one, and `said` reports it. */
+/** An invalid range is replaced by the default one, and `said` says so. */
 export const rangeParameters = {
   range: z
     .string()
@@ -123,8 +123,8 @@ export interface Steps {
 }
 
 /**
- * Divides a range into whole steps; an incomplete first step is dropped. `leastSeconds`: the interval at which values
- * are written.
+ * Divides a range into whole steps. An incomplete first step is dropped. `leastSeconds` is the interval at which values are
+ * written.
  */
 export function stepsOf(range: TimeRange, leastSeconds: number): Steps {
   const seconds = rangeStepSeconds(range, leastSeconds);
@@ -136,10 +136,10 @@ export function stepsOf(range: TimeRange, leastSeconds: number): Steps {
   return { seconds, times, first };
 }
 
-/** `step`: its start in seconds since the epoch. */
+/** A row with the start of its step, in seconds since the epoch. */
 export type SteppedRow = { readonly step: number } & Readonly<Record<string, number | null>>;
 
-/** One series per name; a step without a row is unknown. */
+/** Returns one series per name. The value of a step without a row is unknown. */
 export function seriesOf(
   steps: Steps,
   rows: readonly SteppedRow[],

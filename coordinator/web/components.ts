@@ -4,7 +4,7 @@ import { askAbout, countText, instant } from "./format.ts";
 import { type Html, type HtmlValue, html, nothing, pathWith } from "./html.ts";
 import { formToken, type PageViewer } from "./page-frame.ts";
 
-/** The page heading; tabs belong to the frame (navigation.ts). */
+/** The page heading. Tabs belong to the frame (navigation.ts). */
 export function titleRow(title: string, more: Html = nothing): Html {
   return html`<div class="title-row"><h1>${title}</h1>${more}</div>`;
 }
@@ -135,9 +135,8 @@ export function dataTable<One>(
 }
 
 /**
- * A table whose first column contains row headers; it scrolls horizontally when too wide. A heading may end in the
- * class of its cells, as in `Subnets .number`; parentheses hide it from all but screen readers, and false omits the
- * column.
+ * A table whose first column contains row headers. It scrolls horizontally when too wide. A heading may end in the class of
+ * its cells, as in `Subnets .number`. A heading in parentheses is shown only to screen readers, and `false` omits the column.
  */
 export function tableOf<One>(
   label: string,
@@ -192,24 +191,24 @@ const classOf = (name = "") => (name === "" ? nothing : html` class="${name}"`);
 
 export const small = (words: HtmlValue): Html => html`<span class="small">${words}</span>`;
 
-/** A bar for a share from 0 to 1; the figure is shown beside it. */
+/** A bar for a share from 0 to 1. The figure is shown beside it. */
 export function shareBar(share: number): Html {
   const width = Math.round(1000 * Math.min(1, Math.max(0, share))) / 10;
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect
 class="bar-ground" width="100" height="8"/><rect class="bar-value" width="${width}" height="8"/></svg>`;
 }
 
-// Filter chips: each shows one filter of the address and links to the list without it. The address alone holds the
-// filters, so that lists can be shared and bookmarked.
+// Filter chips: each shows one filter of the URL and links to the list without it. Only the URL holds the filters, so that
+// lists can be shared and bookmarked.
 
 export interface FilterChip {
-  /** The address parameter. */
+  /** The URL parameter. */
   readonly name: string;
   /** The filter's name: "Language". */
   readonly label: string;
   /** The readable value: "German". */
   readonly value: string;
-  /** Address changes that remove the filter, if more than its own parameter. */
+  /** Changes of the query that remove the filter, if they are more than dropping its own parameter. */
   readonly without?: AddressQuery;
 }
 
@@ -218,7 +217,7 @@ type AddressQuery = Readonly<Record<string, string | number | null | undefined>>
 /** Removing a filter returns to the first page. */
 const firstPage: AddressQuery = { page: null, offset: null, after: null };
 
-/** `query`: all address parameters of the list, including those that are not filters (sort, limit). */
+/** `query` holds all URL parameters of the list, including those that are not filters (sort, limit). */
 export function filterChips(path: string, query: AddressQuery, chips: readonly FilterChip[]): Html {
   if (chips.length === 0) return nothing;
   const link = (changes: AddressQuery) => pathWith(path, { ...query, ...firstPage, ...changes });

@@ -9,13 +9,13 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { sessionSecretOf } from "./access.ts";
 
-/** One packet; smaller answers gain nothing. */
+/** The size of one packet. Smaller answers gain nothing. */
 const leastBytes = 1024;
 
 const compressible =
   /^(?:text\/(?!event-stream)|image\/svg\+xml|application\/(?:[\w.-]+\+)?(?:json|javascript|xml)\b)/;
 
-/** Cheap levels; test/bench/results/pages.md has the resulting sizes. */
+/** These levels cost little CPU. test/bench/results/pages.md has the resulting sizes. */
 const [brotliLevel, gzipLevel] = [4, 6];
 
 const toBrotli = promisify<Buffer, object, Buffer>(brotliCompress);

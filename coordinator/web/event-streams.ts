@@ -7,9 +7,9 @@ import type { PageError } from "./page-frame.ts";
 
 interface EventStreamBounds {
   readonly most: number;
-  /** Not applied to this machine's own address. */
+  /** Maximum per address, except for this machine's own. */
   readonly mostOfAddress: number;
-  /** The refusal beyond the limits. */
+  /** The refusal when a limit is exceeded. */
   readonly tooMany: PageError;
 }
 
@@ -26,10 +26,7 @@ export class EventStreams {
     );
   }
 
-  /**
-   * Returns the response after writing its head, or null when the request is already answered (limit reached, or
-   * HEAD).
-   */
+  /** Writes the response's head and returns the response, or null if the request is already answered (limit reached, or HEAD). */
   take(
     request: FastifyRequest,
     reply: FastifyReply,

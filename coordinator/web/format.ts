@@ -13,7 +13,7 @@ export function countText(count: number): string {
   return grouped.format(count);
 }
 
-/** One decimal below ten. */
+/** Shows one decimal below ten. */
 export function rateText(perMinute: number): string {
   return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : countText(perMinute);
 }
@@ -31,7 +31,7 @@ interface SizesInAndOut {
   readonly shippedBytes: number;
 }
 
-/** Shows UTC, and the reader's zone once the script has run. */
+/** Shows UTC until the script converts it to the reader's zone. */
 export function instant(at: Date | string): Html {
   const iso = isoOf(at);
   return html`<time datetime="${iso}">${instantWords(iso)}</time>`;
@@ -45,7 +45,7 @@ export function sentence(words: string): Html {
   return html`${parts.map((part, at) => (at % 2 === 0 ? part : instant(part.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z"))))}`;
 }
 
-/** "5 min ago", with the exact instant as a tooltip. */
+/** Shows an instant as "5 min ago", with the exact instant as a tooltip. */
 export function ago(at: Date | string, now: string): Html {
   const iso = isoOf(at);
   return html`<time class="ago" datetime="${iso}" title="${instantWords(iso)}">${whenWords(iso, new Date(now))}</time>`;
@@ -71,9 +71,9 @@ export function country(code: string | null): Html | null {
   return html`<abbr title="${countryName(code)}">${code}</abbr>`;
 }
 
-// Crawler colours, the same everywhere: twelve hues that people with common colour deficiencies can distinguish
-// (based on the sets of P. Tol and of Okabe and Ito), with enough contrast to near black and to white; then darker
-// variants. Colours repeat in larger fleets, so names are always shown, too.
+// Crawler colours are the same everywhere: first twelve hues that people with common colour deficiencies can distinguish
+// (based on the sets of P. Tol and of Okabe and Ito), with enough contrast to near black and to white, then darker variants.
+// Colours repeat in larger fleets, so names are always shown, too.
 
 const hues = [
   "#0072b2",
@@ -90,7 +90,7 @@ const hues = [
   "#c83c5a",
 ];
 
-/** Depends on the id only, so that changes of the fleet never recolour other crawlers. */
+/** The colour depends only on the id, so that changes of the fleet never recolour other crawlers. */
 export function crawlerColour(crawlerId: number): string {
   const index = crawlerId - 1;
   const hue = hues[index % hues.length] as string;
@@ -106,5 +106,5 @@ const darker = (hue: string): string =>
 
 export const nobodysColour = "#869694";
 
-/** Several crawlers combined. */
+/** The colour for several crawlers combined. */
 export const othersColour = "#5c6870";

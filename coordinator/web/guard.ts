@@ -12,7 +12,7 @@ import { errorBody, type PageError, type PageViewer, sendPage } from "./page-fra
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route accepts POST with a body of this type. Without it, POST is refused. */
+    /** The type of body with which the route accepts POST. If absent, POST is refused. */
     readonly takes?: "application/json" | "application/x-www-form-urlencoded" | "anything";
     /** The route limits its concurrent requests itself. */
     readonly boundedElsewhere?: boolean;
@@ -34,7 +34,7 @@ export function guard(
       };
     };
     readonly settings: GuardSettings;
-    /** Identifies the viewer of error pages and of reserved places; absent: everybody is anonymous. */
+    /** Identifies the viewer of error pages and of reserved slots. If absent, everybody is anonymous. */
     readonly viewerOf?: (request: FastifyRequest) => Promise<PageViewer | undefined>;
     readonly bodyTimeoutMs?: number;
   },
@@ -84,7 +84,7 @@ export function guard(
   });
 }
 
-/** Answers what is refused before routing, such as an undecodable address. */
+/** Answers requests that are refused before routing, such as an undecodable path. */
 export function refuseUnrouted(
   error: { readonly statusCode?: number },
   { request, reply, settings }: Unrouted,
@@ -124,12 +124,12 @@ function methodFault(request: FastifyRequest): PageError | null {
   return type === takes ? null : wrongType(takes);
 }
 
-/** A sign-in link in a log could be used by everybody who reads the log. */
+/** Removes the secret of a sign-in link, because everybody who reads the log could use it. */
 function withoutLink(url: string): string {
   return url.replace(/^\/sign-in\/[^?]*/, "/sign-in/…");
 }
 
-/** Decided by path (/api/…), or by the Accept header at a page's address. */
+/** The path decides (/api/…), or the Accept header at a page's path. */
 export function wantsJson(request: FastifyRequest): boolean {
   if (request.url.startsWith("/api/")) return true;
   const accept = request.headers.accept ?? "";
@@ -181,8 +181,8 @@ function badRequest(status: number, words: string): PageError {
   return { status, title: "That cannot be answered", words };
 }
 
-// All error statuses with their meanings. Errors are answered from this list (`sendError`), and the API page shows
-// it; the message adds the particulars.
+// All error statuses with their meanings. Errors are answered from this list (`sendError`), and the API page shows it. The
+// message adds the particulars.
 
 export interface ApiErrorKind {
   /** The reason phrase (RFC 9110 section 15.5). */

@@ -1,11 +1,11 @@
-/** Helpers around the escaping template (#core/html): addresses, CSV, and table labels. */
+/** Helpers for the escaping template (#core/html): paths, CSV, and table labels. */
 import { type Html, type HtmlValue, html, safeHref } from "#core/html";
 
 export { type Html, type HtmlValue, html, safeHref };
 
 export const nothing: Html = html``;
 
-/** A local path with an encoded query. */
+/** Returns a local path with an encoded query. */
 export function pathWith(
   path: string,
   query: Readonly<Record<string, string | number | null | undefined>>,
@@ -21,7 +21,7 @@ export function pathWith(
   return text;
 }
 
-/** Form encoding, with a fast path for plain words: a page has about fifty such links. */
+/** Form-encodes text, with a fast path for plain words, because a page has about fifty such links. */
 function encoded(text: string): string {
   if (/^[\w.*-]*$/.test(text)) return text;
   return /^[\w.* -]*$/.test(text)
@@ -36,13 +36,13 @@ export interface CsvTable {
   readonly rows: readonly (readonly (string | number | boolean | null)[])[];
 }
 
-/** Lines end in CRLF; null is an empty field. */
+/** Lines end in CRLF, and null becomes an empty field. */
 export function csvText({ columns, rows }: CsvTable): string {
   return [columns, ...rows].map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
 }
 
 /**
- * Prefixes text that a spreadsheet would run as a formula with an apostrophe (OWASP, CSV injection): names of
+ * Prefixes text that a spreadsheet would run as a formula with an apostrophe (OWASP, CSV injection), because names of
  * networks and pages are untrusted.
  */
 export function csvField(value: string | number | boolean | null): string {

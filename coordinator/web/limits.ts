@@ -1,11 +1,11 @@
 /**
- * Limits concurrent requests, in total and per address, in three stages with separate places, so that slow senders
- * and readers take nothing from the requests being worked on:
+ * Limits concurrent requests, in total and per address, in three stages with separate slots, so that slow senders and readers
+ * take nothing from the requests that are being answered:
  *
  * receiving (a body arrives) → working (a route answers) → sending (the answer goes out)
  *
- * A client that disconnects early releases its working place only when the route has finished, so it cannot make the
- * coordinator work on more requests. Some places of each kind are reserved for signed-in users.
+ * A client that disconnects early releases its working slot only when the route has finished, so it cannot make the
+ * coordinator work on more requests. Some slots of each kind are reserved for signed-in users.
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -17,36 +17,36 @@ import { growingTo } from "#core/small-collections";
 
 export const maxOpenRequests = 32;
 
-/** Per address, or IPv6 /64. */
+/** Maximum number of open requests per address, or IPv6 /64. */
 export const maxOpenOfAddress = 10;
 
-/** Arriving bodies, at most 32 KB each. */
+/** Maximum number of arriving bodies, each of at most 32 KB. */
 export const maxReceived = 64;
 
 export const maxReceivedOfAddress = 4;
 
-/** Additional places of each kind for signed-in users. */
+/** Extra slots of each kind, beyond the limit, which only signed-in users can get. */
 const reservedPlaces = 8;
 
-/** A form is a few KB, so a slower sender is deliberate. */
+/** A form is a few KB, so a sender that takes longer does so deliberately. */
 export const defaultBodyTimeoutMs = 10_000;
 
-/** Answers being sent, in memory. Beyond this limit, the oldest is cut off. */
+/** Maximum number of answers being sent, which are in memory. Beyond this limit, the oldest is cut off. */
 const maxSent = 256;
 
 const maxSentOfAddress = 32;
 
-/** A reader that takes nothing for this long is gone. */
+/** A client that reads nothing for this long counts as gone. */
 const silenceMs = 60_000;
 
-/** Concurrent look-ups of credentials when all places are taken. */
+/** Maximum number of concurrent look-ups of credentials while no slot is free. */
 const maxLookUps = 8;
 
 const maxLookUpsOfAddress = 2;
 
 interface OpenRequestSettings {
   readonly bodyTimeoutMs: number;
-  /** Whether the request has valid credentials; called only when no public place is left. */
+  /** Whether the request has valid credentials. Called only when no public slot is left. */
   readonly isKnown: (request: FastifyRequest) => Promise<boolean>;
 }
 
@@ -62,7 +62,7 @@ export class OpenRequests {
     this.#settings = settings;
   }
 
-  /** Call before the body is read. False: no place is free. */
+  /** Call it before the body is read. Returns false if no slot is free. */
   async receive(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     if (!hasBody(request)) return true;
     if (!(await this.#take(this.#receiving, request))) return false;
@@ -72,13 +72,13 @@ export class OpenRequests {
     return !request.raw.destroyed;
   }
 
-  /** Call when the request has arrived and its route is about to run. False: no place is free. */
+  /** Call it when the request has arrived and its route is about to run. Returns false if no slot is free. */
   async begin(request: FastifyRequest): Promise<boolean> {
     this.#received(request);
     return await this.#take(this.#working, request);
   }
 
-  /** Call when the route has produced the answer. */
+  /** Call it when the route has produced the answer. */
   answer(request: FastifyRequest, reply: FastifyReply): void {
     this.#received(request);
     // Routes with limits of their own have their own timeout, too.
@@ -107,7 +107,7 @@ export class OpenRequests {
     return (await this.#isKnown(request)) && places.take(request, reservedPlaces);
   }
 
-  /** Requests without credentials are not looked up; invented ones are limited. */
+  /** Requests without credentials are not looked up, and look-ups of invented credentials are limited. */
   async #isKnown(request: FastifyRequest): Promise<boolean> {
     const { cookie, authorization } = request.headers;
     if (cookie === undefined && authorization === undefined) return false;
@@ -122,7 +122,7 @@ export class OpenRequests {
   }
 }
 
-/** A number of places, fewer per address, ordered by age. */
+/** Slots, limited in number and per address, and ordered by age. */
 class Places {
   readonly #most: number;
   readonly #mostOfAddress: number;
@@ -134,7 +134,7 @@ class Places {
     this.#mostOfAddress = mostOfAddress;
   }
 
-  /** `reserved`: additional places without a limit per address. False: none is free. */
+  /** Returns false if no slot is free. `reserved` is how many extra slots, without a limit per address, the request may use. */
   take(request: FastifyRequest, reserved: number): boolean {
     const address = addressOf(request);
     if (this.#taken.size >= this.#most + reserved) return false;
@@ -144,7 +144,7 @@ class Places {
     return true;
   }
 
-  /** False: it held no place. */
+  /** Returns false if the request held no slot. */
   leave(request: FastifyRequest): boolean {
     const address = this.#taken.get(request);
     if (address === undefined) return false;
@@ -174,7 +174,7 @@ class Places {
   }
 }
 
-/** Null: not counted per address (a proxy's address, which would stand for everybody, or this machine's). */
+/** Null if requests from the address are not counted: a proxy's address, which would stand for everybody, or this machine's. */
 function addressOf(request: FastifyRequest): string | null {
   const requester = requesterOf(request);
   return requester === null || isFromThisMachine(request) ? null : originOf(requester);
@@ -192,13 +192,13 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   );
 }
 
-// Limits on connections: in total, per address, and on failed attempts per address and minute. An IPv6 address counts
-// as its /64, which a single subscriber usually has.
+// Limits connections in total and per address, and failed attempts per address and minute. An IPv6 address counts as its /64,
+// which a single subscriber usually has.
 
 export interface ConnectionLimitSettings {
   readonly connections: number;
   readonly connectionsPerAddress: number;
-  /** Wrong keys or versions, and garbage; a restarting fleet behind one address causes none. */
+  /** Counts wrong keys or versions, and garbage. A fleet that restarts behind one address causes none. */
   readonly failuresPerAddressAndMinute: number;
 }
 
@@ -221,7 +221,7 @@ export class ConnectionLimits {
     this.#now = now;
   }
 
-  /** Returns the reason for a refusal, or null after taking a place, which `close` releases. */
+  /** Takes a slot, which `close` releases, and returns null, or returns why it refuses. */
   open(address: string): string | null {
     const origin = originOf(address);
     const { connections, connectionsPerAddress, failuresPerAddressAndMinute } = this.#settings;
@@ -255,7 +255,7 @@ export class ConnectionLimits {
   }
 }
 
-/** One origin: an IPv4 address, or the /64 of an IPv6 address. */
+/** The origin of a connection: an IPv4 address, or the /64 of an IPv6 address. */
 export function originOf(address: string): string {
   const parsed = parseAddress(address);
   if (!parsed) return address;
@@ -274,11 +274,11 @@ export function networkOf(address: string): string {
   return `${formatAddress({ family: 6, value: (plain.value >> 80n) << 80n })}/48`;
 }
 
-// The origin of a request: address, browser, and whether one of our pages sent it.
+// The origin of a request: its address, its browser, and whether one of our pages sent it.
 
 /**
- * Behind a trusted proxy, the last address of X-Forwarded-For, which the proxy saw itself. Null: the proxy does not
- * say.
+ * Behind a trusted proxy, this is the last address of X-Forwarded-For, which the proxy saw itself, or null if the proxy does
+ * not state it.
  */
 export function requesterOf(request: FastifyRequest): string | null {
   if (request.ips?.length === 1) return null;
@@ -289,7 +289,7 @@ export function requesterOf(request: FastifyRequest): string | null {
 export const isThisMachine = (address: string): boolean =>
   /^(::ffff:)?127\./i.test(address) || address === "::1";
 
-/** Direct requests from this machine, which are trusted; a local proxy's are not. */
+/** Whether it is a direct request from this machine, which is trusted. A local proxy's requests are not. */
 export const isFromThisMachine = (request: FastifyRequest): boolean =>
   isThisMachine(request.ip) && proxyMarkOf(request) === null;
 
@@ -298,8 +298,8 @@ const forwardingField =
   /^(forwarded|via|x-(real-ip|forwarded\b.*|(original|client|cluster-client|envoy|amzn|azure)-.*)|(true|fastly)-client-ip|cf-.*|cdn-loop|tailscale-.*)$/;
 
 /**
- * Returns the evidence that a proxy forwarded the request, or null. nginx used HTTP/1.0 towards origins by default
- * before 1.29.7; browsers and curl do not. A Referer of ours under another name means that somebody rewrites Host.
+ * Returns the evidence that a proxy forwarded the request, or null. Before 1.29.7, nginx used HTTP/1.0 towards origins by
+ * default; browsers and curl do not. A Referer with another name for our page means that somebody rewrites Host.
  */
 export function proxyMarkOf({ headers, raw }: FastifyRequest): string | null {
   const field = Object.keys(headers).find((name) => forwardingField.test(name));
@@ -315,12 +315,12 @@ export function whenceOf(request: FastifyRequest): Whence {
   return { remoteAddress: requesterOf(request), userAgent };
 }
 
-/** Whether another site's page sent the form. Programs send no such header, and have no session to abuse. */
+/** Whether another site's page sent the form. Programs send no such header, but have no session to abuse. */
 export function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined) return site !== "same-origin" && site !== "none";
   const { origin, host } = headers;
   if (origin === undefined) return false;
-  // Our forms carry our origin; `null` comes from sandboxed frames and local files.
+  // Our forms carry our origin. `null` comes from sandboxed frames and local files.
   return !canParseUrl(origin) || new URL(origin).host !== host;
 }

@@ -1,20 +1,20 @@
 /**
- * The navigation: three groups of at most six entries, some with tabs, made from the operations' pages. Other pages
- * belong to the entry with the longest path above theirs.
+ * The navigation: three groups of at most six entries, some with tabs, made from the operations' pages. Any other page
+ * belongs to the entry whose path is the longest prefix of its own.
  */
 import { type Actor, mayDo, type Scope } from "#core/actor";
 
 interface NavigationTab {
   readonly path: string;
   readonly name: string;
-  /** The scope of its operation; null: public. */
+  /** The scope of its operation; null if it is public. */
   readonly needs: Scope | null;
   /** Further paths that belong to this tab. */
   readonly also?: readonly string[];
 }
 
 export interface NavigationEntry extends NavigationTab {
-  /** The first tab is the entry's own page; absent when there is only one. */
+  /** The first tab is the entry's own page. Absent if there is only one page. */
   readonly tabs?: readonly NavigationTab[];
 }
 
@@ -25,7 +25,7 @@ export interface NavigationGroup {
 
 /** An operation's place in the navigation. */
 export interface PageEntry {
-  /** Null: only search (`find`) leads to it. */
+  /** Null if only the search (`find`) leads to it. */
   readonly group: keyof typeof groupNames | null;
   readonly order?: number;
   readonly entry: string;
@@ -49,7 +49,7 @@ const groupNames = { Crawl: "Crawl", Fleet: "Fleet", Sites: "Sites and webmaster
 
 const groupKeys = Object.keys(groupNames);
 
-/** Pages by group and order; those without a group come last. */
+/** Returns the pages by group and order. Those without a group come last. */
 export const placedPages = (operations: readonly Listed[]) =>
   operations
     .flatMap(({ navigation, page, path, ...one }) => {
@@ -76,7 +76,7 @@ export function navigationOf(operations: readonly Listed[]): readonly Navigation
 }
 
 /**
- * The entries the actor may open. An entry whose first page is forbidden starts at its first permitted tab. A
+ * Returns the entries that the actor may open. An entry whose first page is forbidden starts at its first permitted tab. A
  * partner's own crawlers come first.
  */
 export function navigationFor(
@@ -116,7 +116,7 @@ export interface NavigationPlace {
   readonly tab: NavigationTab | null;
 }
 
-/** The position of a page; null when it belongs to no group (an account, an error). */
+/** Returns the position of a page, or null if it belongs to no group (an account, an error). */
 export function placeOf(path: string, groups: readonly NavigationGroup[]): NavigationPlace | null {
   let place: NavigationPlace | null = null;
   let longest = 0;
@@ -133,7 +133,7 @@ export function placeOf(path: string, groups: readonly NavigationGroup[]): Navig
   return place;
 }
 
-/** The length of the longest path of the entry that contains the page, or 0. Nothing is below the overview. */
+/** Returns the length of the entry's longest path that contains the page, or 0. No page counts as below the overview. */
 function lengthWithin(path: string, { path: own, also = [] }: NavigationTab): number {
   const within = [own, ...also].filter((one) => path === one || (one !== "/" && path.startsWith(`${one}/`)));
   return Math.max(0, ...within.map(({ length }) => length));

@@ -13,7 +13,7 @@ export interface OutsideRules {
   readonly allowSpecialPurpose: AllowedSpecialPurpose;
 }
 
-/** Plain http is allowed only for permitted special-purpose addresses, because everybody on the way could read it. */
+/** Plain http is allowed only for permitted special-purpose addresses, because anybody on its route can read it. */
 export async function outsideAddress(
   url: URL,
   { resolver, allowSpecialPurpose }: OutsideRules,
@@ -33,8 +33,8 @@ export async function outsideAddress(
 }
 
 /**
- * Connects to the checked address whatever the name resolves to by then, and verifies the name's certificate.
- * `authorities`: PEM; default: the public ones.
+ * Connects to the checked address, even if the name resolves to another one by then, and verifies the name's certificate.
+ * `authorities` is PEM (default: the public ones).
  */
 export function connectorTo(
   address: string,

@@ -1,7 +1,7 @@
 /**
- * The coordinator's certificate, reloaded from disk after renewals without a restart. A renewal with another key is
- * used only in the last hour of the old certificate, because crawlers pin the key (RFC 7469) and would not return. A
- * start uses whatever is there.
+ * The coordinator's certificate, reloaded from disk after renewals without a restart. A renewal with another key is used only
+ * in the last hour of the old certificate, because crawlers pin the key (RFC 7469) and would not return. At a start, any
+ * certificate found is used.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";

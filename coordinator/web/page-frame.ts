@@ -1,6 +1,6 @@
 /**
- * The frame of every page: head, navigation, footer. It has no inline script or style, so that the policy can forbid
- * them.
+ * The frame of every page: head, navigation, footer. It has no inline script or style, so that the content security policy
+ * can forbid them.
  */
 import type { FastifyReply } from "fastify";
 import { type Actor, anybody, mayDo } from "#core/actor";
@@ -26,7 +26,7 @@ declare module "fastify" {
 
 interface PageFrame {
   readonly title: string;
-  /** The page's address, which the navigation highlights; its query is ignored. */
+  /** The page's path, which the navigation highlights. Its query is ignored. */
   readonly path: string;
   readonly body: Html;
   readonly version: string;
@@ -95,7 +95,7 @@ ${frame.notice ?? nothing}${frame.body}
   return withCellLabels(page.markup);
 }
 
-/** The current group is open, or the first one; others open in place. */
+/** The current group (or the first one) is open. The others open in place. */
 function groupPart(group: NavigationGroup, place: NavigationPlace | null, isFirst: boolean): Html {
   const isCurrent = group === place?.group;
   const open = isCurrent || isFirst ? html` open` : nothing;
@@ -117,7 +117,7 @@ function tabsOf(place: NavigationPlace | null): Html {
   )}</nav></div>`;
 }
 
-/** The search box: "/" focuses it, and a script shows results while one types. */
+/** The search box. "/" focuses it, and a script shows results while one types. */
 const findBox = html`<form class="find" role="search" action="/find" method="get">
 <label class="hidden" for="find">Find pages, crawlers, hosts and settings</label><input id="find" name="q" type="search"
  maxlength="2048" placeholder="Search or jump to (/)" autocomplete="off" spellcheck="false">

@@ -1,7 +1,6 @@
 /**
- * Requests per minute and address (or IPv6 /64): many reads, few changes, very few sign-ins. Static files, health
- * checks and release downloads (which have their own limit) are not counted; the crawlers' socket bypasses this
- * server.
+ * Limits requests per minute and address (or IPv6 /64): many reads, few changes, very few sign-ins. Static files, health
+ * checks and release downloads (which have their own limit) are not counted. The crawlers' socket bypasses this server.
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -9,7 +8,7 @@ import { isOwners } from "./access.ts";
 import { sendError } from "./guard.ts";
 import { isFromThisMachine, originOf, requesterOf } from "./limits.ts";
 
-/** A page makes about ten requests; a panned map, tens per second for a while. */
+/** A page makes about ten requests, and panning a map makes tens per second for a while. */
 export const readsPerMinute = 1800;
 /** A program that processes a list of crawlers makes two changes a second. */
 export const changesPerMinute = 120;
@@ -45,7 +44,7 @@ export function addRateLimits(app: FastifyInstance, around: { readonly version: 
 
 const keyGenerator = (request: FastifyRequest) => originOf(requesterOf(request) ?? "unknown");
 
-/** Null: not counted, for instance when a proxy hides the address, which would then stand for everybody. */
+/** Null if the request is not counted, for instance when a proxy hides its address, which would stand for everybody. */
 function kindOf(request: FastifyRequest): Kind | null {
   const address = requesterOf(request);
   if (address === null || isOwners(request)) return null;

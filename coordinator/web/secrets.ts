@@ -1,16 +1,16 @@
 /**
- * Keys, tickets, invitations and tokens are random, so a plain SHA-256 suffices (no salt or stretching, because there
- * is nothing to guess), and comparing hashes needs no constant time.
+ * Keys, tickets, invitations and tokens are random. A plain SHA-256 therefore suffices (there is nothing to guess, so neither
+ * salt nor stretching is needed), and comparing hashes needs no constant time.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Secrets } from "#core/access-types";
 
-/** The stored form: hex. */
+/** Returns the form in which a key is stored (hex). */
 export function hashCrawlerKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }
 
-/** Each has 256 bits from the system. */
+/** Each secret is 256 bits from the system's random generator. */
 export const randomSecrets: Secrets = {
   make(prefix = "") {
     const secret = `${prefix}${randomBytes(32).toString("base64url")}`;

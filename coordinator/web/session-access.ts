@@ -23,7 +23,7 @@ import {
   whenceOf,
 } from "./limits.ts";
 
-/** Distinct marks that are logged, once each. */
+/** Maximum number of distinct marks that are logged, each once. */
 const mostLogged = 20;
 
 interface SessionAccessPorts extends BearerPorts {
@@ -73,7 +73,7 @@ export function createSessionAccess(ports: SessionAccessPorts): Access {
     if ("status" in program) return program;
     return { actor: program, signedInAs: null, formToken: null, said: null };
   }
-  /** Identifies each request once: a session's message can be taken out only once. */
+  /** Each request is identified only once, because a session's message can be taken out only once. */
   const identified = new WeakMap<FastifyRequest, Promise<Visit | Refusal>>();
 
   return {
@@ -107,7 +107,7 @@ function isSame(given: string, wanted: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Only pages may take the session's message; scripts and events would swallow it. */
+/** Only pages may take the session's message, because scripts and event streams would not show it. */
 function asksForPage(request: FastifyRequest): boolean {
   return request.method === "GET" && (request.headers.accept ?? "").includes("text/html");
 }
@@ -168,8 +168,8 @@ export function homeOf(role: Session["role"], crawlers: readonly string[]): stri
   return role === "partner" ? `/crawlers/${encodeURIComponent(crawlers[0] ?? "")}` : "/";
 }
 
-// Programs: a valid token (RFC 6750) grants its scopes. After too many failures per address and minute, tokens from
-// there are not checked at all.
+// Programs: a valid token (RFC 6750) grants its scopes. After too many failures per address and minute, tokens from that
+// address are not checked at all.
 
 interface BearerPorts {
   readonly tokens: Pick<OperatorTokenStore, "use">;
@@ -177,10 +177,10 @@ interface BearerPorts {
   readonly now: () => Date;
 }
 
-/** Twice what a person with a wrong token needs; guessing 256 bits is hopeless anyway. */
+/** Twice what a person with a wrong token needs. Guessing 256 bits is hopeless anyway. */
 const failuresPerMinute = 10;
 
-/** Concurrent look-ups, about a millisecond each. */
+/** Maximum numbers of concurrent look-ups, which take about a millisecond each. */
 const lookUps = { connections: 32, connectionsPerAddress: 16 };
 
 const maxTokenLength = 200;
@@ -196,11 +196,11 @@ export class BearerActor {
     this.#ports = ports;
   }
 
-  /** Null: no bearer token (other schemes may be for a proxy). */
+  /** Returns null if there is no bearer token (other schemes may be for a proxy). */
   async of(request: FastifyRequest): Promise<Actor | Refusal | null> {
     const { authorization = "" } = request.headers;
     if (!/^bearer\b/i.test(authorization)) return null;
-    // Without the client's address, one stranger could lock everybody out.
+    // If the client's address is unknown, failures are not counted, because one stranger could lock everybody out.
     const address = requesterOf(request);
     const full = address === null ? null : this.#limits.open(address);
     if (full !== null) return { ...tooMany, words: `Not now: ${full}.` };
@@ -233,12 +233,12 @@ const badToken: Refusal = {
   headers: bearerChallenge,
 };
 
-// Reading without signing in: by default for direct requests on this machine, and only while the coordinator serves
-// this machine alone. A reverse proxy makes strangers look local, because it connects from loopback and may rewrite
-// Host (nginx does by default), so any sign of one ends anonymous reading for that request. A byte forwarder (ssh -R,
-// socat) that runs under a person's or the coordinator's account cannot be told from a local person.
+// Reading without signing in is by default possible for direct requests on this machine, and only while the coordinator
+// serves this machine alone. A reverse proxy makes strangers look local, because it connects from loopback and may rewrite
+// Host (nginx does by default), so any sign of a proxy ends anonymous reading for that request. A byte forwarder (ssh -R,
+// socat) that runs under a person's or the coordinator's account cannot be distinguished from a local person.
 
-/** True: everybody; `on-this-machine`: direct requests to this machine by its own name. */
+/** `true` means everybody, `on-this-machine` direct requests to this machine by its own name. */
 export type AnonymousReading = boolean | "on-this-machine";
 
 /** Returns why `on-this-machine` does not apply to this request, as the start of a sentence, or null. */
@@ -256,15 +256,15 @@ async function markOfOthers(request: FastifyRequest): Promise<string | null> {
 }
 
 /**
- * Services have accounts below 1000 (systemd's SYS_UID_MAX), and `nobody` is 65534; people and container users are
- * above, and root may read everything anyway.
+ * Whether the account is a person's. Services have accounts below 1000 (systemd's SYS_UID_MAX), and `nobody` is 65534. People
+ * and container users are above 1000, and root may read everything anyway.
  */
 const isPersonal = (uid: number): boolean =>
   uid === 0 || uid === process.getuid?.() || (uid >= 1000 && uid !== 65_534);
 
 const uidsOfPeers = new WeakMap<Socket, Promise<number | null>>();
 
-/** The account at the other end of a loopback connection; null when unknown (not Linux, or already closed). */
+/** Returns the account at the other end of a loopback connection, or null if unknown (not Linux, or already closed). */
 function uidOfPeer(socket: Socket): Promise<number | null> {
   const known = uidsOfPeers.get(socket) ?? readUidOfPeer(socket);
   uidsOfPeers.set(socket, known);
@@ -272,8 +272,8 @@ function uidOfPeer(socket: Socket): Promise<number | null> {
 }
 
 /**
- * Parses /proc/net/tcp (proc(5)): local and remote address in hexadecimal with the port last, and the uid in the
- * eighth column. Loopback addresses are not compared; among connections with the same ports, a service's counts.
+ * Parses /proc/net/tcp (proc(5)): local and remote address in hexadecimal with the port last, and the uid in the eighth
+ * column. Loopback addresses are not compared. If several connections have the same ports, a service's account is returned.
  */
 async function readUidOfPeer({ remotePort, localPort }: Socket): Promise<number | null> {
   if (remotePort === undefined || localPort === undefined) return null;
@@ -289,14 +289,14 @@ async function readUidOfPeer({ remotePort, localPort }: Socket): Promise<number 
   return uids.find((uid) => !isPersonal(uid)) ?? uids[0] ?? null;
 }
 
-// Identification while the database does not answer: a session or token that was valid within the last 15 minutes may
-// still read, so that operators keep the page that explains the problem, and Prometheus its figures. Nothing can be
-// ended or revoked meanwhile, since that needs the database, too. Everybody else gets 503 at once.
+// Identification while the database does not answer: a session or token that was valid within the last 15 minutes may still
+// read, so that operators keep the page that explains the problem, and Prometheus its figures. Nothing can be ended or
+// revoked meanwhile, since that needs the database, too. All others get 503 at once.
 
 interface RememberingPorts {
-  /** Why the database cannot be asked, or null. */
+  /** Returns why the database cannot be asked, or null. */
   readonly silence: () => string | null;
-  /** Checks the database first, which takes at most a second. */
+  /** Returns the same after checking the database, which takes at most a second. */
   readonly look: () => Promise<string | null>;
   readonly hash: (secret: string) => string;
   /** Monotonic. */
@@ -307,9 +307,9 @@ const readScopes: ReadonlySet<Scope> = new Set(["read", "metrics-read", "fleet-r
 
 const rememberedMs = 900_000;
 const mostRemembered = 1000;
-/** The server ends the pages' statements after this time. */
+/** The time after which the server ends the pages' statements. */
 const lookUpMs = 5000;
-/** After this time, checks whether the database answers at all. */
+/** When a look-up takes longer, the database is checked. */
 const usualMs = 300;
 
 export function rememberingAccess(access: Access, ports: RememberingPorts): Access {

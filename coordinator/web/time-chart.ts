@@ -1,8 +1,7 @@
 /**
- * Charts over time, drawn by the server as SVG, so that they work without scripts; the same figures as an accessible
- * table; and marks of changes. `assets/charts.js` reads the table and adds values at the pointer, and zooming. The
- * drawing is stretched to its place; texts are not, because they are in an SVG without a view box, positioned in
- * percent.
+ * Charts over time, drawn by the server as SVG, so that they work without scripts, with the same figures as an accessible
+ * table and with marks of changes. `assets/charts.js` reads the table and adds zooming and values at the pointer. The drawing
+ * is stretched to its box. Texts are not, because they are in an SVG without a view box, positioned in percent.
  */
 
 import {
@@ -19,7 +18,7 @@ import { type Html, html, nothing, pathWith } from "./html.ts";
 
 export { type TimeRange, timeRange } from "#core/time-range";
 
-/** One line with points in order; null: unknown. */
+/** One line with its points in order; a null value is unknown. */
 interface TimeSeries {
   readonly name: string;
   readonly points: readonly TimePoint[];
@@ -40,22 +39,22 @@ interface TimeMark {
 interface TimeChart {
   readonly title: string;
   readonly range: TimeRange;
-  /** At most six lines are drawn. */
+  /** At most six of these lines are drawn. */
   readonly series: readonly TimeSeries[];
   /** Formats a value with its unit. */
   readonly text: (value: number) => string;
   readonly marks?: readonly TimeMark[];
-  /** The number of further marks. */
+  /** How many further marks there are. */
   readonly moreMarks?: number;
-  /** False: the axis starts near the lowest value, for figures that hardly change. */
+  /** If false, the axis starts near the lowest value, for figures that hardly change. */
   readonly fromZero?: boolean;
-  /** Values are durations in seconds, so ticks are round minutes, hours and days. */
+  /** Whether values are durations in seconds, so that ticks are round minutes, hours and days. */
   readonly isDuration?: boolean;
-  /** Shown without data, with the next step. */
+  /** Shown if there is no data, with the next step. */
   readonly empty?: Html | string;
 }
 
-/** The drawing's own units, stretched to its place. */
+/** The drawing's own units. */
 const width = 1000;
 const height = 100;
 const mostSeries = 6;
@@ -100,7 +99,7 @@ ${figureTable(lines, chart)}
 </figure>`;
 }
 
-/** A page's charts with their range picker. `query`: other parameters of the address. */
+/** A page's charts with their range picker. `query` holds the other parameters of the URL. */
 export function historySection(
   path: string,
   query: Readonly<Record<string, string | null>>,
@@ -131,12 +130,12 @@ export function historyCharts(history: ChartHistory): Html {
   )}</div>`;
 }
 
-/** Shares near 100 % hardly move on an axis from zero. */
+/** Whether the series is a share near 100 %, which would hardly move on an axis from zero. */
 function isHigh(series: ChartHistory["charts"][number]["series"]): boolean {
   return series.every(({ values }) => values.every((value) => value === null || value > 0.5));
 }
 
-/** Links, a form for a custom range, and the charts' script. `query`: other parameters of the address. */
+/** Links, a form for a custom range, and the charts' script. `query` holds the other parameters of the URL. */
 export function rangePicker(
   path: string,
   query: Readonly<Record<string, string | null>>,
@@ -178,14 +177,14 @@ ${pageScript("charts.js")}</div>`;
 const instantField = (name: string, at: Date) =>
   html`<input type="datetime-local" name="${name}" value="${minuteText(at)}" required>`;
 
-// Points are averaged down to keep pages small.
+// Neighbouring points are averaged to keep pages small.
 
 interface DrawnLine {
   readonly name: string;
   readonly points: readonly TimePoint[];
-  /** Points in the future. */
+  /** How many points are in the future. */
   readonly future: number;
-  /** Each point is a mean over this many seconds; null: as given. */
+  /** Each point is a mean over this many seconds; null if the points are as given. */
   readonly meanSeconds: number | null;
   /** Larger distances are gaps. */
   readonly gapMs: number;
@@ -220,14 +219,14 @@ function drawnLine({ name, points }: TimeSeries, range: TimeRange): DrawnLine {
 
 const mostDrawn = 300;
 
-/** The median is insensitive to gaps. */
+/** Returns the median step, which gaps do not affect. */
 function usualStepMs(points: readonly TimePoint[]): number {
   const steps = points.slice(1).map(({ at }, index) => at.getTime() - points[index]!.at.getTime());
   steps.sort((one, other) => one - other);
   return steps[Math.floor(steps.length / 2)] ?? 0;
 }
 
-/** Averages over aligned steps; a step without values is a gap. */
+/** Averages over aligned steps. A step without values becomes a gap. */
 function merged(points: readonly TimePoint[], stepMs: number): TimePoint[] {
   const sums = new Map<number, { sum: number; count: number }>();
   for (const point of points) {
@@ -273,7 +272,7 @@ function lineFigures({ points, gapMs }: DrawnLine, { text, range }: TimeChart): 
   return `${isNow ? "now" : "last"} ${text(last.value)}, mean ${text(mean)}, highest ${text(most)}`;
 }
 
-/** With several lines only the last values; the table has the rest. */
+/** With several lines, the legend has only their last values. The table has the rest. */
 function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
   return html`<ul class="chart-legend">${lines.map((line, index) => {
     const last = line.points.findLast(isKnown);
@@ -283,7 +282,6 @@ function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
   })}</ul>`;
 }
 
-// Scales.
 
 interface Scale {
   readonly least: number;
@@ -292,14 +290,14 @@ interface Scale {
   readonly ticks: readonly { readonly share: number; readonly text: string }[];
 }
 
-/** Round figures at both ends and between, with distinct labels. */
+/** The ticks are round figures from end to end, with distinct labels. */
 function scaleOf(known: readonly KnownPoint[], { text, fromZero = true, isDuration }: TimeChart): Scale {
   const values = known.map(({ value }) => value);
   const highest = values.reduce((one, other) => Math.max(one, other));
   const lowest = values.reduce((one, other) => Math.min(one, other));
   const from = fromZero ? Math.min(0, lowest) : lowest;
   const to = fromZero ? Math.max(0, highest) : highest;
-  // All zeros: the axis ends at 1.
+  // If all values are zero, the axis ends at 1.
   const leastStep = Math.max((to - from) / 4, Math.abs(to) * 1e-6) || 1;
   const step = (isDuration ? tickSteps.find((one) => one >= leastStep) : undefined) ?? roundStep(leastStep);
   const least = Math.floor(from / step + 1e-9) * step;
@@ -354,12 +352,12 @@ const tickSteps = [
 ];
 const mostTicks = 6;
 
-/** At most six round times in UTC: minutes, hours, days, months or years. */
+/** Returns at most six round times in UTC: minutes, hours, days, months or years. */
 export function timeTicks({ since, until }: TimeRange): Tick[] {
   const spanSeconds = (until.getTime() - since.getTime()) / 1000;
   const step = tickSteps.find((one) => spanSeconds / one <= mostTicks);
   if (step === undefined) return monthTicks(since, until);
-  // Weeks begin on Monday; the epoch was a Thursday.
+  // Weeks begin on Monday, but the epoch was a Thursday.
   const offset = step % (7 * day) === 0 ? 4 * day : 0;
   const first = Math.ceil((since.getTime() / 1000 - offset) / step) * step + offset;
   const ticks: Tick[] = [];
@@ -396,7 +394,6 @@ function tickText({ at, text }: Tick, range: TimeRange): Html {
   return html`<text x="${round(100 * share)}%" y="${plotHeight + 12}" text-anchor="${anchor}">${text}</text>`;
 }
 
-// Lines.
 
 interface Drawing {
   readonly chart: TimeChart;

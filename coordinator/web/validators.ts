@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { foreignDateMs } from "../core/foreign-dates.ts";
 
-/** Whether the request has this tag, weak or strong (RFC 9110 section 13.1.2); null when it has none. */
+/** Whether the request has this tag, weak or strong (RFC 9110 section 13.1.2). Null if it has no tag. */
 export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string): boolean | null {
   const given = headers["if-none-match"];
   if (given === undefined) return null;
@@ -13,13 +13,13 @@ export function hasTag({ headers }: Pick<FastifyRequest, "headers">, tag: string
 
 interface Validated {
   readonly body: Buffer;
-  /** Header fields that describe the body, and are sent only with it. */
+  /** Header fields that describe the body and are sent only with it. */
   readonly bodyFields?: Readonly<Record<string, string>>;
-  /** Without parameters, the server adds none. */
+  /** The content type. If it has no parameters, the server adds none. */
   readonly type: string;
-  /** In quotation marks; weak ones start with `W/`. */
+  /** The tag in quotation marks; a weak one starts with `W/`. */
   readonly tag: string;
-  /** Null when the content has no modification time. */
+  /** Null if the content has no modification time. */
   readonly lastModified: Date | null;
   readonly cacheControl: string;
 }
@@ -34,7 +34,7 @@ export function sendValidated(request: FastifyRequest, reply: FastifyReply, give
   return reply.headers({ ...bodyFields, "content-type": type }).send(body);
 }
 
-/** Applies only without an entity tag; an invalid date is ignored (RFC 9110 section 13.1.3). */
+/** Applies only if the request has no entity tag. An invalid date is ignored (RFC 9110 section 13.1.3). */
 function isUnchanged({ headers }: FastifyRequest, lastModified: Date | null): boolean {
   const since = headers["if-modified-since"];
   if (since === undefined || lastModified === null) return false;

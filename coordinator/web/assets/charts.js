@@ -1,9 +1,9 @@
-// What charts do beyond SVG: values under the pointer or by arrow keys, and another range by dragging (or with Shift and
-// Enter). The figures are read from the table that each chart has; the server draws the new range.
+// What charts do beyond SVG: show values under the pointer or by arrow keys, and select another range by dragging (or with
+// Shift and Enter). The figures are read from the table that each chart has. The server draws the new range.
 const picture = "http://www.w3.org/2000/svg";
 const leastDragged = 8;
 
-/** Regions of a page may be replaced while it is open: charts are found when they are looked at. */
+/** Charts are looked up when they are used, because regions of an open page may be replaced. */
 const known = new WeakMap();
 
 function chartOf(target) {
@@ -38,12 +38,12 @@ function prepared(plot) {
     ...{ plot, view, drawing, names, rows, marks, tip, spoken, since, span },
     spots: names.map((_, index) => spotsOf(drawing, index + 1)),
     shown: null,
-    /** Where a choice of range began, as a share of the width. */
+    /** Where the selection of a range began, as a share of the width. */
     from: null,
   };
 }
 
-/** The y of a line at each x that it has a point at. */
+/** Maps the x of each point of a line to its y. */
 function spotsOf(drawing, number) {
   const spots = new Map();
   for (const path of drawing.querySelectorAll(`.chart-line-${number}`)) {
@@ -103,7 +103,7 @@ function line(text, number) {
   return item;
 }
 
-/** The values of one row, the marks beside it, and what is chosen so far. */
+/** Shows the values of one row, the marks near it, and the range selected so far. */
 function show(chart, index, speaks) {
   const row = chart.rows[index];
   chart.shown = index;
@@ -146,7 +146,7 @@ function show(chart, index, speaks) {
   }
 }
 
-/** Beside the cursor, on the side with more room. */
+/** Places the tip beside the cursor, on the side with more room. */
 function place({ plot, tip, drawing }, share) {
   const around = plot.getBoundingClientRect();
   const box = drawing.getBoundingClientRect();
@@ -155,7 +155,7 @@ function place({ plot, tip, drawing }, share) {
   tip.style.left = `${Math.max(0, Math.min(around.width - tip.offsetWidth, left))}px`;
 }
 
-/** As the address carries it: UTC. */
+/** Formats an instant in UTC, as in the URL. */
 const instantText = (seconds) => new Date(1000 * seconds).toISOString().replace(/\.\d+Z$/, "Z");
 
 function zoom(chart, one, other) {
@@ -239,7 +239,7 @@ document.addEventListener("focusout", (event) => {
   if (chart) hide(chart);
 });
 
-/** A mark in the list is shown in the picture. */
+/** Highlights a mark in the picture while its entry in the list has the focus or the pointer. */
 for (const kind of ["focusin", "pointerover"]) {
   document.addEventListener(kind, ({ target }) => {
     const item = target instanceof Element ? target.closest(".chart-marks li[data-at]") : null;

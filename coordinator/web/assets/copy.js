@@ -1,9 +1,9 @@
-// A button that copies what stands in a block of code. Without this script it can be selected, as any text.
+// A button that copies the text of a code block. Without this script, the text can be selected like any other.
 
 const sayMs = 2000;
 
 async function copyText(text, block) {
-  // Only secure pages have a clipboard; elsewhere the text is selected, and copied as by hand.
+  // Only secure pages have a clipboard. Elsewhere the text is selected and copied by the browser's command.
   if (navigator.clipboard !== undefined) return await navigator.clipboard.writeText(text);
   getSelection().selectAllChildren(block);
   if (!document.execCommand("copy")) throw new Error("not copied");

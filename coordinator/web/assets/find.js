@@ -1,5 +1,6 @@
-// The box at the top of every page: `/` and Ctrl-K (on a Mac Cmd-K) go there, and what is found is listed below it as one types
-// (the combobox pattern of the ARIA Authoring Practices: the focus stays in the field). Without this script, Enter leads to /find.
+// The search box at the top of every page. `/` and Ctrl-K (Cmd-K on a Mac) focus it, and results are listed below it while
+// one types (the combobox pattern of the ARIA Authoring Practices: the focus stays in the field). Without this script, Enter
+// leads to /find.
 
 const typingMs = 120;
 
@@ -12,7 +13,7 @@ const kindNames = {
   action: "Actions",
 };
 
-/** Of a kind; the page behind Enter has more. */
+/** How many results of each kind are listed. The page that Enter opens has more. */
 const shownOfKind = 5;
 
 class FindBox {
@@ -22,7 +23,7 @@ class FindBox {
   #options = [];
   #active = -1;
   #timer = 0;
-  /** The request whose answer is awaited; an earlier one's is of no account any more. */
+  /** The request whose answer is awaited. Answers to earlier ones are ignored. */
   #asking = null;
   #shown = null;
 
@@ -50,7 +51,7 @@ class FindBox {
     form.addEventListener("focusout", ({ relatedTarget }) => {
       if (!form.contains(relatedTarget)) this.#close();
     });
-    // A press would take the focus from the field, and close the list before the click.
+    // Otherwise a press would take the focus from the field and close the list before the click.
     this.#list.addEventListener("mousedown", (event) => event.preventDefault());
   }
 
@@ -76,7 +77,7 @@ class FindBox {
       if (this.#asking !== asking || document.activeElement !== this.#input) return;
       this.#show(question, found);
     } catch {
-      // Another question was asked meanwhile, or nobody answers: Enter still leads to the page.
+      // If nobody answers the current request, the list closes. Enter still leads to the page.
       if (this.#asking === asking) this.#close();
     }
   }
@@ -136,7 +137,7 @@ class FindBox {
     option.scrollIntoView({ block: "nearest" });
   }
 
-  /** The field itself is one step of the round, as it holds what was typed. */
+  /** The field is one of the steps, because it holds what was typed. */
   #step(by) {
     const steps = this.#options.length + 1;
     this.#activate(((this.#active + 1 + by + steps) % steps) - 1);
@@ -145,7 +146,7 @@ class FindBox {
   #key(event) {
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
-      // The first closes the list, the next empties the field, as a search field does by itself.
+      // The first Escape closes the list, and the next empties the field, as search fields do by themselves.
       if (this.#list.hidden) return;
       event.preventDefault();
       this.#close();
@@ -180,7 +181,7 @@ function groupsOf(results) {
   return [...groups];
 }
 
-/** Where a `/` is a character of a text, or a key that means something else. */
+/** Whether a `/` would be a character of a text, or a key with another meaning. */
 function isTyping({ target }) {
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
 }

@@ -1,4 +1,4 @@
-/* Buttons that copy a text which is shown once; without this script it is selected and copied by hand. */
+/* Buttons that copy a text which is shown only once. Without this script, it is selected and copied by hand. */
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   if (!source || !navigator.clipboard) continue;

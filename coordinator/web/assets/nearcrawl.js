@@ -1,5 +1,5 @@
-// What the pages do beyond HTML: times in the reader's zone, and live regions on the overview.
-// Everything works without it.
+// What the pages do beyond HTML: times in the reader's zone, and live regions on the overview. Everything works without this
+// script.
 
 const timeFormat = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
@@ -40,7 +40,7 @@ function showLive() {
     say("on", "live");
     for (const [name, markup] of Object.entries(JSON.parse(event.data).regions)) {
       const region = regions.get(name);
-      // A region that is being used stays as it is: no focus is lost, no table scrolls away.
+      // A region that is being used is not replaced, so that neither focus nor scroll position is lost.
       if (!region || region.contains(document.activeElement)) continue;
       const scrolled = region.querySelector(".scroll")?.scrollLeft ?? 0;
       region.innerHTML = markup;

@@ -1,10 +1,10 @@
-// Policies: sliders beside the numbers, what each change would come to as it is made, and the search while it is typed.
-// Everything works without it: the form's button previews, the search is a form of its own.
+// Policies: sliders beside the numbers, the preview of each change as it is made, and a search while one types. Everything
+// works without this script: the form's button shows the preview, and the search is a form of its own.
 
 const form = document.querySelector(".policy-form");
 const settleMs = 500;
 
-// Sliders. A range is divided evenly, or by powers where it is wide; the number is what counts.
+// Sliders. A range is divided evenly, or by powers if it is wide. The number decides.
 
 function valueAt(slider) {
   const { least, most, scale, whole, above } = slider.dataset;
@@ -17,7 +17,7 @@ function valueAt(slider) {
   return Math.min(Number(most), Math.max(rounded, above === "yes" ? Math.max(smallest, 0.01) : smallest));
 }
 
-/** Two digits of a large number, all of a small one. */
+/** Rounds a large number to two digits and keeps all digits of a small one. */
 const roundWhole = (raw) => (raw < 100 ? Math.round(raw) : Number(raw.toPrecision(2)));
 
 function positionOf(slider, value) {
@@ -49,7 +49,7 @@ function connect(slider) {
   slider.hidden = false;
 }
 
-// What a change would come to: asked of the server, policy by policy, once the hand rests.
+// The preview of a change: requested from the server, policy by policy, once the slider rests.
 
 const waiting = new Map();
 
@@ -122,7 +122,7 @@ if (form) {
   say();
 }
 
-// The search hides what does not match while it is typed; Enter searches all policies.
+// The search hides what does not match while one types. Enter searches all policies.
 
 const search = document.getElementById("policy-q");
 search?.addEventListener("input", () => {
@@ -138,7 +138,7 @@ search?.addEventListener("input", () => {
   }
 });
 
-// A link to one policy opens the group that it stands in.
+// A link to one policy opens the group that contains it.
 const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
 const folded = target?.closest?.("details");
 if (folded) {

@@ -1,4 +1,4 @@
-// A job that runs shows how far it is, every two seconds; when it has ended the page is loaded anew.
+// Shows a running job's progress every two seconds. When the job has ended, the page is reloaded.
 const panel = document.querySelector("[data-job]");
 const everyMs = 2000;
 
@@ -24,7 +24,7 @@ async function follow() {
       show(job);
     }
   } catch {
-    // The coordinator may be starting anew: asked again.
+    // The coordinator may be restarting, so it is asked again.
   }
   setTimeout(follow, everyMs);
 }
