@@ -62,7 +62,7 @@ export const absence = record("Absence", {
   lastWords: z.string().nullable().describe("How the process before ended, as it says."),
 });
 
-/** Fields of its list entry that everybody may see. */
+/** The fields of its list entry that everybody may see. */
 export const shownOfEntry = {
   ...({ pagesToday: true, bytesToday: true, bodyBytesToday: true, shippedBytesToday: true } as const),
   ...({ pagesPerDay: true, bytesPerDay: true, granted: true, partnerAllows: true, draining: true } as const),

@@ -131,7 +131,7 @@ function crawlerDocument(view: CrawlerView & { readonly history: ChartHistory },
   };
 }
 
-/** Its state, and how to reach its partner. */
+/** Shows its state and how to reach its partner. */
 function beside({ crawler: of, operation: { standing }, inside }: CrawlerView, now: Date): Html {
   const { state, since } = standing;
   const badge = stateBadge(state === "never" ? "never connected" : state);

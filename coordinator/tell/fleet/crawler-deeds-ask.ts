@@ -128,8 +128,8 @@ export const killCrawler = post({
 });
 
 /**
- * Returns how many leases came back, or null when there is no such crawler. Running coordinators end its session and hand
- * its subnets over at once.
+ * Returns how many leases came back, or null if there is no such crawler. Running coordinators end its session and hand its
+ * subnets over at once.
  */
 export async function shutOutAtOnce(
   name: string,
@@ -254,7 +254,7 @@ export const grantBudget = post({
   },
 });
 
-/** For people, and the audit log. */
+/** The words for people and for the audit log. */
 function budgetWords(name: string, { granted, inForce }: ChangedBudget): string {
   const at = ({ pagesPerDay: pages, bytesPerDay: bytes }: Budget) =>
     `${pages === null ? "as many pages as its partner allows" : `${howMany(pages, "page")} at most`} and ` +

@@ -33,7 +33,7 @@ import { trustSection } from "./trust-ask.ts";
 
 const { get } = operationsOf<FleetPorts>();
 
-/** Pages of fifty lines each. */
+/** The page of the log; each has fifty lines. */
 export const pageOfLog = z.int().min(1).max(200).optional().describe("Of the log, 50 lines each, from 1.");
 
 const crawlerLog = get({
@@ -129,7 +129,7 @@ const logTable = (
 
 const absencesShown = 10;
 
-/** Everybody sees when and why; the crawler's last words are for operators and its partner. */
+/** Everybody sees when and why. The crawler's last words are for operators and its partner. */
 export function absenceSection(all: Operation["absences"]): Node | null {
   if (all.length === 0) return null;
   const older = all.slice(absencesShown);

@@ -15,7 +15,7 @@ import type { FleetPorts } from "./fleet-store.ts";
 
 export interface CrawlerView extends CrawlerDetail {
   readonly operation: Operation;
-  /** Null when the viewer may not see it. */
+  /** Null if the viewer may not see it. */
   readonly inside: Inside | null;
 }
 
@@ -28,7 +28,7 @@ interface CrawlerViewPorts {
 const incidentMs = 7 * 86_400_000;
 const incidentsShown = 20;
 
-/** Returns null when there is no such crawler. `logPage` counts from 1. */
+/** Returns null if there is no such crawler. `logPage` counts from 1. */
 export async function crawlerView(
   asked: { readonly name: string; readonly logPage: number; readonly actor: Actor; readonly now: Date },
   ports: CrawlerViewPorts,
@@ -110,7 +110,7 @@ function asPartnerSees(view: CrawlerView, actor: Actor, fleet: readonly FleetEnt
 
 type LogLine = CrawlerLogPage["lines"][number];
 
-/** Moves are shown above without others' names; which operator acted stays private. */
+/** Hides moves, which are shown above without others' names, and which operator acted. */
 function partnersLine(line: LogLine, actor: Actor): LogLine[] {
   if (line.kind === "move") return [{ ...line, words: "took part in a move to another host" }];
   const isOthers = (line.kind === "change" || line.kind === "invitation") && line.by !== actor.name;

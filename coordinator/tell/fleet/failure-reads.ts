@@ -11,10 +11,13 @@ interface FailureQuery {
   readonly most: number;
 }
 
-/** The latest fetches that shares are counted over. This many took 2.7 s on two busy cores; pages wait 5 s. */
+/** Maximum number of fetches over which shares are counted. This many took 2.7 s on two busy cores; pages wait 5 s. */
 const mostCounted = 200_000;
 
-/** Latest first, by the index of failures. The words belong to the URL's last fetch, so a later fetch removes them. */
+/**
+ * Returns the latest first, by the index of failures. The words belong to the URL's last fetch, so a later fetch removes
+ * them.
+ */
 export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureLine>(
@@ -47,7 +50,7 @@ interface ShareRow {
   since: Date;
 }
 
-/** Counts all fetches since then, or the latest 200,000. */
+/** Counts the fetches since `since`, but no more than the latest 200,000. */
 export async function failureShares(pool: Pool, since: Date): Promise<FailureShares> {
   const rows = await shareRows(pool, since);
   return {
@@ -95,7 +98,7 @@ function blamesIn(rows: readonly ShareRow[]): Record<Blame, number> {
   return failures;
 }
 
-/** Crawlers with most failures of their own come first. */
+/** Returns crawlers with the most failures of their own first. */
 function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
   const names = [...new Set(rows.map(({ name }) => name))];
   return names
@@ -106,6 +109,6 @@ function crawlersIn(rows: readonly ShareRow[]): FailureShares["byCrawler"] {
     .sort((a, b) => ownFaults(b) - ownFaults(a) || a.crawler.localeCompare(b.crawler));
 }
 
-/** What operators can fix weighs more than what sites do. */
+/** Failures that operators can fix weigh more than those of sites. */
 const ownFaults = ({ failures, fetches }: FailureShares["byCrawler"][number]): number =>
   (failures.crawler + failures.us + failures.network / 10 + failures.target / 100) / Math.max(1, fetches);

@@ -1,4 +1,4 @@
-/** Failed fetches by cause and crawler, the latest with their reason; and incidents, which were refused. */
+/** Failed fetches by cause and crawler, the latest of them with their reason, and incidents. */
 import { z } from "zod";
 import { leastSamples, percentText, sampledShare } from "#core/format";
 import { type IncidentEntry, incidentDays } from "#core/incidents";

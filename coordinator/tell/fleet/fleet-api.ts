@@ -93,7 +93,7 @@ export const fleetEntrySchema = record("FleetEntry", {
   bodyBytesToday: z.number().describe("Decoded bytes of the bodies of these fetches."),
   shippedBytesToday: z.number().describe("Compressed bytes of their results, as sent to the coordinator."),
   bytesPerDay: z.number(),
-  /** The operators' limit, and the partner's as it last stated it. */
+  /** The operators' limit, and the partner's as last stated. */
   granted: budgetSchema,
   partnerAllows: budgetSchema,
   draining: drainingSchema.nullable(),
@@ -106,14 +106,14 @@ export const fleetEntrySchema = record("FleetEntry", {
   identity: fleetIdentitySchema.optional(),
 });
 
-/** As read; the API adds the standing. */
+/** An entry as read. The API adds the standing. */
 export type FleetEntry = Omit<ReadOf<typeof fleetEntrySchema>, "standing" | "identity"> & {
   readonly identity: FleetIdentity;
 };
 
 export type FleetIdentity = ReadOf<typeof fleetIdentitySchema>;
 
-/** The version that its dock runs, or that it reports itself. */
+/** Returns the version that its dock runs, or that the crawler reports itself. */
 export function versionOf({
   release,
   softwareVersion,
@@ -205,7 +205,7 @@ interface FleetView extends Pick<FleetAnswer, "totals" | "countries" | "versions
 
 const fleetPageSize = 50;
 
-/** An infinite `pageSize` returns all crawlers, for CSV. */
+/** If `pageSize` is infinite, all crawlers are returned, for CSV. */
 export function fleetView(
   fleet: readonly FleetEntry[],
   query: FleetQuery,

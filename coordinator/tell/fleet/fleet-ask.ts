@@ -219,7 +219,7 @@ function fleetTable(
   });
 }
 
-/** Shows the badge, since when, why, and the last words of an offline crawler to operators, who alone have its identity here. */
+/** Shows the badge, since when and why. Operators (who alone get the identity here) also see an offline crawler's last words. */
 function stateCell({ standing: { state, since, why }, identity }: Entry, at: string): Html {
   const lastEnd = state === "offline" ? (identity?.lastEnd ?? null) : null;
   return html`${stateBadge(stateNames[state])}${since && html` <span class="since">${ago(since, at)}</span>`}${

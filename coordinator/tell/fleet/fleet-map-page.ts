@@ -10,10 +10,10 @@ const unitsPerDegree = 2;
 const width = 360 * unitsPerDegree;
 const height = (northEdge - southEdge) * unitsPerDegree;
 
-/** More names would cover each other. */
+/** With more crawlers, names would cover each other. */
 const namedLimit = 40;
 
-/** Crawlers with a marker of their own; the others of a larger fleet are dots, one per place. */
+/** Maximum number of crawlers with a marker of their own. The others of a larger fleet are dots, one per place. */
 const linkedLimit = 300;
 
 type PlacedCrawler = FleetLine & { readonly latitude: number; readonly longitude: number };
@@ -49,7 +49,7 @@ const y = (latitude: number) =>
 const round = (value: number) => Math.round(value * 10) / 10;
 
 function marker(crawler: PlacedCrawler, most: number): Html {
-  // One circle per crawler, since a page has hundreds. Its outline is the halo, wider for more subnets.
+  // Each crawler is a single circle, since a page has hundreds. Its outline is the halo, which is wider for more subnets.
   const halo = round(2 + 13 * Math.sqrt(crawler.subnets / most));
   const title = `${crawler.name}${crawler.place ? `, ${crawler.place}` : ""}: ${crawler.state}, ${howMany(crawler.subnets, "subnet")}`;
   const colour = crawlerColour(crawler.crawlerId);
@@ -72,7 +72,7 @@ interface Box {
   readonly bottom: number;
 }
 
-/** Names beside, above or below their markers, left out when they would cover another. */
+/** Places names beside, above or below their markers, and leaves out those that would cover another. */
 function nameLabels(placed: readonly PlacedCrawler[]): Html[] {
   const taken: Box[] = placed.map((crawler) => boxAround(x(crawler.longitude), y(crawler.latitude), 4));
   return placed.flatMap((crawler) => {
@@ -91,7 +91,7 @@ function nameLabels(placed: readonly PlacedCrawler[]): Html[] {
   });
 }
 
-/** The label font's, in map units. */
+/** Width of the label font's characters in map units. */
 const characterWidth = 5.6;
 
 const lineHeight = 11;
@@ -120,8 +120,8 @@ function fits(box: Box, taken: readonly Box[]): boolean {
   );
 }
 
-// A world of dots, drawn by eye: one row every three degrees of latitude, with the longitudes that have land. Good for
-// "which country", nothing finer.
+// A world of dots, drawn by eye: one row every three degrees of latitude, with the longitudes that have land. It is accurate
+// enough to recognise countries.
 
 /** Degrees between dots, in both directions. */
 const landStepDegrees = 3;
@@ -175,7 +175,7 @@ const rows: readonly (readonly [latitude: number, stretches: string])[] = [
   [-54, "-71..-67"],
 ];
 
-/** Dashes without length, whose round caps are the dots; the last one needs a hair of stroke behind it. */
+/** The dots are the round caps of dashes without length. The last one needs a tiny piece of stroke behind it. */
 const land = landStretches()
   .map(({ latitude, west, east }) => `M${x(west)} ${y(latitude)}H${x(east) + 0.1}`)
   .join("");
@@ -185,14 +185,14 @@ const graticule = [
   ...[60, 30, 0, -30].map((latitude) => `M0 ${y(latitude)}h${width}`),
 ].join("");
 
-/** Dots of one row, from one longitude to another. */
+/** The dots of one row, from one longitude to another. */
 interface LandStretch {
   readonly latitude: number;
   readonly west: number;
   readonly east: number;
 }
 
-/** From north to south; a stretch narrower than the grid still has a dot. */
+/** Returns the stretches from north to south. One narrower than the grid still has a dot. */
 function landStretches(): LandStretch[] {
   return rows.flatMap(([latitude, stretches]) =>
     stretches.split(" ").map((stretch) => {

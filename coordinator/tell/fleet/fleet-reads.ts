@@ -29,8 +29,8 @@ import type { FleetEntry, FleetIdentity, FleetLine } from "./fleet-api.ts";
 const hourMs = 3_600_000;
 
 /**
- * An answer this fast is not cached, so that operators see their changes in a fleet of hundreds. One of 10,000 is cached for
- * seconds.
+ * An answer this fast is not cached, so that operators of a fleet of hundreds see their changes. For a fleet of 10,000, it is
+ * cached for seconds.
  */
 const smallFleetMs = 100;
 
@@ -45,7 +45,7 @@ export function createFleetReads(pool: Pool, now: () => Date, nowMs: () => numbe
   const kept = async () => await figures.get();
   const fleet = new KeptAnswer(async () => await fleetList(pool, now(), kept), nowMs, 0, smallFleetMs);
   return {
-    /** Of a large fleet, some seconds old. */
+    /** The fleet's list, which may be some seconds old if the fleet is large. */
     fleet: async () => await fleet.get(),
     crawler: async (name: string, at: Date) => await fleetEntry(pool, name, at, kept),
     ...readsOver(pool, {
@@ -70,7 +70,7 @@ export type FleetReads = ReturnType<typeof createFleetReads>;
 
 // A crawler's recent fetches and probes, searched among the fleet's latest, so that no table is scanned.
 
-/** The latest fetches and probe rounds searched. */
+/** How many of the latest fetches and probe rounds are searched. */
 const window = 5000;
 
 const fetchesShown = 10;
@@ -113,7 +113,7 @@ async function probesOf(pool: Pool, crawlerId: number): Promise<CrawlerActivity[
 
 const logPageSize = 50;
 
-/** Each selects at, kind, words, by_whom of crawler `c`. */
+/** Each source selects at, kind, words and by_whom of crawler `c`. */
 const sources = [
   `select last_seen_at, 'away', offline_reason, null from c
    where offline_reason is not null and last_seen_at is not null`,
@@ -156,7 +156,7 @@ const sql = `with c as (select * from crawler where name = $1)
   order by at desc, kind, words
   limit ${logPageSize + 1} offset $2`;
 
-/** Latest first; `page` counts from 1. Empty when there is no such crawler. */
+/** Returns the latest first. `page` counts from 1. Empty if there is no such crawler. */
 export async function crawlerLog(pool: Pool, name: string, page: number): Promise<CrawlerLogPage> {
   const { rows } = await pool.query<CrawlerLogPage["lines"][number]>(sql, [name, (page - 1) * logPageSize]);
   return { lines: rows.slice(0, logPageSize), page, more: rows.length > logPageSize };
@@ -176,10 +176,10 @@ async function offersOf(pool: Pool, crawlerId: number): Promise<OfferEntry[]> {
   return rows;
 }
 
-/** The source of cached figures; by default they are counted now. */
+/** The source of the figures, which may be cached. By default they are counted now. */
 type FiguresNow = () => Promise<ReadonlyMap<number, FleetFigures>>;
 
-/** By name. */
+/** Returns the crawlers by name. */
 export async function fleetList(
   pool: Pool,
   now: Date,
@@ -188,7 +188,7 @@ export async function fleetList(
   return await entries(pool, { name: null, now, figures });
 }
 
-/** Returns null when there is no such crawler. */
+/** Returns null if there is no such crawler. */
 export async function fleetEntry(
   pool: Pool,
   name: string,
@@ -247,7 +247,7 @@ interface FleetRow extends Omit<FleetEntry, Figure | "trust" | "identity"> {
   readonly watched: boolean;
 }
 
-/** The domain sets and pace of a crawler; nothing for an unknown one. */
+/** Reads the domain sets and pace of a crawler; both are empty if it is unknown. */
 export async function crawlerWork(pool: Pool, name: string): Promise<CrawlerWork> {
   const rows = await readRows<CrawlerWork>(
     pool,
@@ -273,9 +273,9 @@ type Figure =
   | "shippedBytesToday";
 
 interface FleetFigures extends Pick<FleetEntry, Figure> {
-  /** All comparisons of its pages with others'. */
+  /** How many comparisons of its pages with others' were made. */
   readonly comparisons: number;
-  /** Those without a conclusion. */
+  /** How many of them were inconclusive. */
   readonly untold: number;
 }
 
@@ -292,7 +292,7 @@ const noFigures: FleetFigures = {
   untold: 0,
 };
 
-/** By crawler id. */
+/** Returns the figures by crawler id. */
 export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<number, FleetFigures>> {
   const { rows } = await pool.query<FleetFigures & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", coalesce(d.subnets, 0)::int as subnets,
@@ -327,7 +327,7 @@ export async function fleetFigures(pool: Pool, now: Date): Promise<ReadonlyMap<n
   return new Map(rows.map(({ crawlerId, ...row }) => [crawlerId, row]));
 }
 
-/** Identities, keys, addresses, reasons of absence and last words, by crawler id. */
+/** Reads identities, keys, addresses, reasons of absence and last words, by crawler id. */
 export async function fleetIdentities(
   pool: Pool,
   now: Date,
@@ -382,9 +382,9 @@ export async function fleetIdentities(
 }
 
 const subnetsShown = 50;
-/** The nearest ones. */
+/** How many of the nearest peers are shown. */
 const peersShown = 1000;
-/** Latest fetches over which outcomes are counted. */
+/** How many of the latest fetches outcomes are counted over. */
 const outcomeWindow = 5000;
 
 /** `nowMs` is monotonic. */
@@ -401,7 +401,7 @@ export function createFleetLines(pool: Pool, nowMs: () => number) {
 
 type Share = Pick<FleetLine, "subnets" | "pages" | "bodyBytes" | "shippedBytes" | "meanRttMs" | "openLeases">;
 
-/** What each crawler owns and has fetched; large tables are sampled. Callers cache it. */
+/** Reads what each crawler owns and has fetched. Large tables are sampled, and callers cache the answer. */
 async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Map<number, Share>> {
   const { delegation, page } = await sampleTables(pool, ["delegation", "page"], mostBytes);
   const { rows } = await pool.query<Share & { crawlerId: number }>(
@@ -428,7 +428,7 @@ async function fleetShares(pool: Pool, mostBytes = defaultMostBytes): Promise<Ma
   return new Map(rows.map(({ crawlerId, ...share }) => [crawlerId, share]));
 }
 
-/** What its page shows besides the crawler itself. */
+/** Reads what its page shows besides the crawler itself. */
 export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit<CrawlerDetail, "crawler">> {
   const [subnets, peers, outcomes] = await Promise.all([
     subnetsOfCrawler(pool, crawlerId, subnetsShown),
@@ -447,7 +447,7 @@ export async function crawlerDetail(pool: Pool, crawlerId: number): Promise<Omit
   return { subnets, peers, outcomes };
 }
 
-/** Over the fleet's latest fetches, most frequent first. */
+/** Counts outcomes over the fleet's latest fetches, the most frequent first. */
 async function crawlerOutcomes(pool: Pool, crawlerId: number): Promise<CrawlerDetail["outcomes"]> {
   const { rows } = await pool.query<CrawlerDetail["outcomes"][number]>(
     `select outcome, count(*)::int as fetches

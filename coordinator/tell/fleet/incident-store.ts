@@ -20,7 +20,7 @@ export function createIncidentStore(pool: Pool): IncidentStore {
   };
 }
 
-/** Removed crawlers leave no incidents. */
+/** Incidents of removed crawlers are skipped. */
 async function recordAll(pool: Pool, incidents: readonly Incident[]): Promise<void> {
   if (incidents.length === 0) return;
   await pool.query(

@@ -7,10 +7,10 @@ interface FactsRow extends Omit<InvitationFacts, "isOpen"> {
   readonly crawler_id: number | null;
 }
 
-/** Hosts of the crawler searched for its first page; its quarterly figures follow a minute later. */
+/** How many of the crawler's hosts are searched for its first page. Its quarterly figures show it only a minute later. */
 const hostsLooked = 200;
 
-/** Returns null when there is no such invitation. */
+/** Returns null if there is no such invitation. */
 export async function readInvitationProgress(
   pool: Pool,
   invitationId: number,

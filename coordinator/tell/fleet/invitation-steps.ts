@@ -38,7 +38,7 @@ export interface InvitationFacts {
   readonly isConnected: boolean | null;
   readonly removedAt: Date | null;
   readonly awayBecause: string | null;
-  /** The quarter of an hour with its first page; null when there was none, or it is long ago. */
+  /** The quarter of an hour with its first page; null if there was none, or it is long ago. */
   readonly firstPageBy: Date | null;
   readonly hasSubnets: boolean;
 }
@@ -64,7 +64,7 @@ export function invitationProgress(facts: InvitationFacts): InvitationProgress {
   const steps = invitationStepNames.map((step) => ({
     name: step,
     words: stepWords[step],
-    // nearcrawl may have been installed already, so that nothing was downloaded.
+    // If nearcrawl was already installed, nothing was downloaded.
     isDone: at[step] !== null || (step === "downloaded" && joinedAt !== null),
     at: at[step]?.toISOString() ?? null,
   }));

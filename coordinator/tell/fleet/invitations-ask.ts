@@ -1,4 +1,4 @@
-/** Invitations: made, shown once, listed, followed to the first page, and withdrawn. */
+/** Invitations: making them, showing them once, listing them, following them to the first page, and withdrawing them. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany } from "#core/format";
@@ -257,7 +257,7 @@ export const invitationTable = (
         : [],
   });
 
-/** Short, because somebody waits in front of the page. */
+/** Short, because somebody is waiting in front of the page. */
 const refreshSeconds = 3;
 
 const invitation = get({
@@ -305,7 +305,7 @@ function progressDocument({ invitationId, name, steps, waitsFor, isOver }: Invit
   };
 }
 
-// The page that is shown once, to whoever invites.
+// The page that is shown only once, to the person who invites.
 
 export function invitedDocument(issued: IssuedInvitation): Document {
   const { invitationId, name, renews, expiresAt, token, commands } = issued;
@@ -390,7 +390,7 @@ settings.toml. Its own page, on your machine alone, shows what it does.
 `;
 }
 
-/** Mail passes through other hands, so the token must go another way. */
+/** Mail may be read on its way, so the token must be sent in another way. */
 function mailLink({ name, commands }: IssuedInvitation): string {
   const body = `In an empty folder, with Node.js 20.19 or newer:\n\n${commands.download}\n\nThe token that it asks for comes to you separately.\n`;
   return `mailto:?subject=${encodeURIComponent(`Your crawler ${name}`)}&body=${encodeURIComponent(body)}`;

@@ -1,4 +1,4 @@
-/** The trust of each crawler by comparisons of its pages with others', untrusted ones first. */
+/** How far each crawler is trusted, from comparisons of its pages with others'. Untrusted ones come first. */
 import { z } from "zod";
 import { howMany } from "#core/format";
 import { timeRange } from "#core/time-range";

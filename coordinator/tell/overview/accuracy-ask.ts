@@ -131,7 +131,7 @@ function offCell(sample: AccuracySampleEntry, withinMs: number): Html | string {
   return isFar ? html`<strong class="far">${off}</strong>` : off;
 }
 
-/** Null when one of the two was not measured. */
+/** Null if one of the two RTTs was not measured. */
 function offByMs({ ownerRttMs, bestRttMs }: AccuracySampleEntry): number | null {
   return ownerRttMs === null || bestRttMs === null ? null : Math.round((ownerRttMs - bestRttMs) * 100) / 100;
 }

@@ -1,6 +1,6 @@
 /**
- * What the alert rules look at, as plain values read at one moment (times in ms since 1970), and what a rule is: how it finds
- * crawlers and names times and shares.
+ * The facts that alert rules check, as plain values read at one moment (times in ms since 1970), and what a rule is: how it
+ * finds crawlers and names times and shares.
  */
 import { z } from "zod";
 import { bytesText } from "#core/format";
@@ -15,60 +15,66 @@ export interface AlertReads {
 /** A fact that is absent or null raises no alert. */
 export interface AlertFacts {
   readonly nowMs: number;
-  /** Without revoked ones. */
+  /** All crawlers but the revoked ones. */
   readonly crawlers: readonly CrawlerFacts[];
-  /** Of due hosts, in seconds; null when none is due. */
+  /** How long due hosts have waited, in seconds; null if none is due. */
   readonly queue: { readonly p95Seconds: number | null; readonly unplacedSeconds: number | null };
-  /** Links of results to other hosts that wait to be applied: how many, and how long the oldest has waited. */
+  /** Links to other hosts that wait to be applied: how many, and how long the oldest has waited. */
   readonly linkOutbox: { readonly effects: number; readonly ageSeconds: number };
   readonly hour: Pick<SpanFigures, "fetches" | "failures">;
-  /** The last 24 hours. */
+  /** Figures of the last 24 hours. */
   readonly day: Pick<SpanFigures, "fetchedBytes" | "shippedBytes">;
-  /** When the last whole minute's figures were written; null when none were. */
+  /** When the last whole minute's figures were written; null if none were. */
   readonly figuresAtMs: number | null;
   /** Null when no registry was imported. */
   readonly registryAppliedMs: number | null;
   readonly registryAccident?: RegistryAccident | null;
-  /** The last hour's, by crawler and kind. */
+  /** The incidents of the last hour, by crawler and kind. */
   readonly incidents: readonly IncidentFacts[];
   /** Invitations that can still be used. */
   readonly openInvitations: number;
   /** Newest first. */
   readonly releases: readonly ReleaseFacts[];
-  /** The end of the statement of which release is the newest; null when there never was one. */
+  /** When the statement of the newest release expires; null if there never was one. */
   readonly statedUntilMs: number | null;
-  /** Duration of the simplest query. */
+  /** Duration of a minimal query. */
   readonly databaseMs: number;
   /** Coordinators above and below this one. */
   readonly relatives?: readonly RelativeFacts[];
   readonly accuracy: { readonly samples: number; readonly share: number | null };
-  /** Absent when no backup is expected. */
+  /** Absent if no backup is expected. */
   readonly backup?: BackupFacts | null;
-  /** The last time that the database went back (coordinator/journal). `failed` entries could not be restored; null: no journal. */
+  /**
+   * When the database last went back (coordinator/run/journal). `failed` entries could not be restored; null if there is no
+   * journal.
+   */
   readonly wentBack?: { readonly atMs: number; readonly failed: number | null } | null;
-  /** The disk of the embedded database, or the space that a server was given. */
+  /** The disk of the embedded database, or the space that an operator's server was given. */
   readonly disk?: DiskFacts | null;
-  /** Hosts behind bot gates, of those that were ever asked. */
+  /** How many of the hosts that were ever asked are behind bot gates. */
   readonly botGates?: Pick<GatedHosts, "asked" | "providers">;
   /** What a running coordinator knows of itself. */
   readonly own?: OwnFacts;
-  /** Those in force. */
+  /** The mutes in force. */
   readonly mutes?: readonly AlertMute[];
-  /** As the leading coordinator noted them (alerts/tell-alerts). */
+  /** The alerts that the leading coordinator has noted (alerts/tell-alerts). */
   readonly noted?: readonly NotedAlert[];
   readonly channels?: readonly AlertChannel[];
 }
 
-/** Lowest last. `critical`: the crawl stands still or does harm, look now. `warning`: look today. `info`: worth knowing. */
+/**
+ * In descending order. `critical`: the crawl has stopped or does harm, so look now. `warning`: look today. `info`: worth
+ * knowing.
+ */
 export const alertSeverities = ["critical", "warning", "info"] as const;
 
 export type AlertSeverity = (typeof alertSeverities)[number];
 
-/** What is stored of an alert beyond what its rule finds now. */
+/** What is stored about an alert in addition to what its rule finds now. */
 export interface NotedAlert {
   readonly name: string;
   readonly beganAt: Date;
-  /** Null while people have not been told, or are not to be. */
+  /** Null while people have not been notified, or if they should not be. */
   readonly toldAt: Date | null;
   readonly acknowledged: Acknowledgement | null;
 }
@@ -78,7 +84,7 @@ export interface Acknowledgement {
   /** ISO 8601. */
   readonly at: string;
   readonly note: string;
-  /** What the alert named then; anything beyond brings it back. */
+  /** What the alert named when it was acknowledged. If it names anything else, it appears again. */
   readonly targets: readonly string[];
 }
 
@@ -97,9 +103,9 @@ export const alertChannel = record("AlertChannel", {
 export type AlertChannel = ReadOf<typeof alertChannel>;
 
 export interface BackupFacts {
-  /** Copies of the embedded server, or the archived log of an operator's own. */
+  /** A copy of the embedded server, or the archived log of an operator's own server. */
   readonly kind: "copy" | "archive";
-  /** Null when there is none, or none any more. */
+  /** Null if there is no backup, or none any more. */
   readonly lastMs: number | null;
   /** The archiver has failed since its last success. */
   readonly isFailing: boolean;
@@ -107,9 +113,9 @@ export interface BackupFacts {
 }
 
 export interface RegistryAccident {
-  /** The generation that was rolled back last while none is in force; null when one is, or none ever was. */
+  /** The generation that was rolled back last, while none is in force; null if one is, or none ever was. */
   readonly emptiedFrom: number | null;
-  /** Subnets are delegated, and none of them is in the tree in force. */
+  /** Whether subnets are delegated but none of them is in the tree in force. */
   readonly noneInUse: boolean;
   /** Why the latest import was refused, if nothing was applied since. */
   readonly refusedWords: string | null;
@@ -117,13 +123,13 @@ export interface RegistryAccident {
 
 export interface DiskFacts {
   readonly freeBytes: number;
-  /** The loss over the last hours as a daily pace; null until it was measured for long enough. */
+  /** How much space is lost per day, at the pace of the last hours; null until it was measured for long enough. */
   readonly lostBytesPerDay: number | null;
 }
 
-/** Needs no database: while that is gone, this is all that is known. Null or absent: no fault is known. */
+/** These facts need no database. While it is gone, they are all that is known. Null or absent means that no fault is known. */
 export interface OwnFacts {
-  /** This coordinator has written no figures before. */
+  /** When this coordinator started; it has written no figures before. */
   readonly startedAtMs?: number;
   /** The data folder was lost. */
   readonly gone?: OwnFault | null;
@@ -136,18 +142,18 @@ export interface OwnFacts {
   /** The journal lacks changes. */
   readonly journal: OwnFault | null;
   readonly dns?: OwnFault | null;
-  /** The certificate that it shows itself; null behind a proxy. `notTaken` says why a renewed one is not in use. */
+  /** The certificate that it presents itself; null behind a proxy. `notTaken` says why a renewed one is not in use. */
   readonly certificate?: {
     readonly file: string;
     readonly endsMs: number;
     readonly notTaken: string | null;
   } | null;
-  /** Over the last minute or two; null when it is not watched. */
+  /** The delays of the last minute or two; null if they are not watched. */
   readonly eventLoop: { readonly p99Ms: number; readonly mostMs: number } | null;
   readonly jobs: readonly JobFacts[];
   /** Since when no coordinator of this database leads. */
   readonly leaderlessSinceMs: number | null;
-  /** Other coordinators of this database that went silent without shutting down. */
+  /** Other coordinators of this database that stopped reporting without shutting down. */
   readonly silentCoordinators: readonly { readonly name: string; readonly sinceMs: number }[];
 }
 
@@ -161,19 +167,19 @@ export interface JobFacts {
   readonly name: string;
   readonly everyMs: number;
   readonly runningSinceMs: number | null;
-  /** When a turn last succeeded. */
+  /** When a run last succeeded. */
   readonly succeededMs: number | null;
-  /** In a row. */
+  /** How many runs failed in a row. */
   readonly failures: number;
   readonly failingSinceMs: number | null;
-  /** The last failure's. */
+  /** The words of the last failure. */
   readonly words: string | null;
 }
 
 export interface AlertMute {
   /** The rule's name. */
   readonly name: string;
-  /** A crawler or release; null mutes the whole rule. */
+  /** The muted crawler or release; null if the whole rule is muted. */
   readonly target: string | null;
   readonly until: Date;
   readonly reason: string;
@@ -188,7 +194,7 @@ export interface RelativeFacts {
   /** Null when the last exchange succeeded. */
   readonly failingSinceMs: number | null;
   readonly failure: string | null;
-  /** When URLs for it were last given up because too many waited. */
+  /** When URLs for it were last dropped because too many waited. */
   readonly droppedMs: number | null;
 }
 
@@ -196,35 +202,35 @@ export interface CrawlerFacts extends Pick<CrawlerRecord, "name" | "state"> {
   /** Null until it has connected. */
   readonly lastSeenMs: number | null;
   readonly drainingSinceMs: number | null;
-  /** Its results, or its probe reports, are not believed. */
+  /** Whether its results or its probe reports are not trusted. */
   readonly distrusted: boolean;
-  /** Results on its disk that are not acknowledged, as of its last heartbeat. */
+  /** How many unacknowledged results are on its disk, as of its last heartbeat. */
   readonly waitingResults: number;
-  /** Why its disk takes no results, in its own words. */
+  /** Why its disk accepts no results, in its own words. */
   readonly diskFault?: string | null;
-  /** Free space at its folder; older versions do not report it. */
+  /** Free space in its folder. Older versions do not report it. */
   readonly diskFreeBytes?: number | null;
-  /** The last hour's fetches, and those of them that failed by its own fault or on the network path. */
+  /** How many fetches it made in the last hour, and how many of them failed by its own fault or on the network path. */
   readonly fetches: number;
   readonly ownFailures: number;
   readonly networkFailures?: number;
-  /** A copied folder was noticed within the last day. */
+  /** Whether a copied folder was noticed within the last day. */
   readonly copiedFolder: boolean;
-  /** It has joined, and nothing has run there yet. */
+  /** Whether it has joined but nothing has run there yet. */
   readonly neverRan: boolean;
-  /** Null when an operator registered it by a key. */
+  /** Null if an operator registered it by a key. */
   readonly joinedMs: number | null;
-  /** When its session began; null when it has none. */
+  /** When its session began; null if it has none. */
   readonly connectedMs: number | null;
-  /** Why it gets no work although it runs; null when it gets some, or there is none for it. */
+  /** Why it gets no work although it runs; null if it gets some, or if none is due for it. */
   readonly idleWhy: string | null;
-  /** It is offline, and its supervisor has said that it waits for something. */
+  /** Whether it is offline and its supervisor has said what it waits for. */
   readonly waits: boolean;
 }
 
 export interface IncidentFacts {
   readonly kind: string;
-  /** Null when no known crawler is involved. */
+  /** Null if no known crawler is involved. */
   readonly crawler: string | null;
   readonly count: number;
 }
@@ -232,13 +238,13 @@ export interface IncidentFacts {
 export interface ReleaseFacts {
   readonly version: string;
   readonly stage: "none" | "one" | "percent" | "all";
-  /** A release that was never offered does not count as held. */
+  /** Whether it was offered; a release that never was does not count as held back. */
   readonly wasOffered: boolean;
   readonly revoked: boolean;
-  /** Signed by a valid key, not expired, not revoked. */
+  /** Whether it is signed by a valid key, not expired and not revoked. */
   readonly mayRun: boolean;
   readonly words: string;
-  /** Crawlers that refused it or rolled back from it. */
+  /** How many crawlers refused it or rolled back from it. */
   readonly turnedDown: number;
 }
 
@@ -247,18 +253,18 @@ export interface AlertRule {
   readonly severity: AlertSeverity;
   /** Path of the page that shows the details. */
   readonly link: string;
-  /** The value from which on it is an alert, in the unit of `find`'s second argument. Absent for yes-or-no rules. */
+  /** The value at which the alert begins, in the unit of `find`'s second argument. Absent for yes-or-no rules. */
   readonly threshold?: number;
   readonly looksFor: string;
-  /** Empty when each finding has its own. */
+  /** Empty if each finding has its own advice. */
   readonly advice: string;
-  /** What its section of the runbook says beyond `looksFor` and `advice`, in Markdown. */
+  /** What its section of the runbook says in addition to `looksFor` and `advice`, in Markdown. */
   readonly runbook: string;
-  /** A text is a finding about the crawl as a whole. */
+  /** Returns the finding; a text is one about the crawl as a whole. */
   readonly find: (facts: AlertFacts, threshold: number) => Finding | string | null | undefined;
 }
 
-/** `targets`: crawlers, releases, coordinators or kinds, the worst first. */
+/** `targets` are crawlers, releases, coordinators or kinds, the worst first. */
 export interface Finding {
   readonly words: string;
   readonly targets?: readonly string[];
@@ -285,7 +291,7 @@ export const critical = ruleOf("critical");
 export const warning = ruleOf("warning");
 export const info = ruleOf("info");
 
-/** Puts the threshold where a text has {n}, {%} (a share) or {bytes}. */
+/** Replaces {n}, {%} (a share) or {bytes} in a text with the threshold. */
 export const fill = (text: string, threshold: number): string =>
   text
     .replace("{n}", String(threshold))
@@ -294,7 +300,7 @@ export const fill = (text: string, threshold: number): string =>
 
 export const inOneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ");
 
-/** Returns null when there are no targets. */
+/** Returns null if there are no targets. */
 export function about(targets: readonly string[], words: string): Finding | null {
   return targets.length === 0 ? null : { words, targets };
 }
@@ -309,7 +315,7 @@ export const isLong = (sinceMs: number | null, nowMs: number, minutes: number): 
 
 export const sentence = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
 
-/** "90 minutes", "26 hours", "3 days". */
+/** Formats a duration: "90 minutes", "26 hours", "3 days". */
 export function span(seconds: number): string {
   if (seconds < 2 * 3600) return `${Math.round(seconds / 60)} minutes`;
   if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} hours`;

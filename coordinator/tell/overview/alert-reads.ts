@@ -1,4 +1,4 @@
-/** Reads the facts of the alert rules by a few small queries; none of them scans growing tables. */
+/** Reads the facts for the alert rules with a few small queries, none of which scans growing tables. */
 
 import type { Pool } from "pg";
 import { lastBackup } from "#db/backup-folder";
@@ -33,7 +33,7 @@ interface SharedReads {
 
 const crawlersLooked = 1000;
 const kindsLooked = 200;
-/** Used until a coordinator states one; the default of the setting. */
+/** The setting's default, used until a coordinator states its value. */
 const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
@@ -108,14 +108,14 @@ async function roundTripMs(pool: Pool, nowMs: () => number): Promise<number> {
   return nowMs() - startedMs;
 }
 
-/** SQL: a time in ms since 1970. */
+/** Returns SQL for a time in ms since 1970. */
 const msSql = (instant: string, name: string) =>
   `(extract(epoch from ${instant}) * 1000)::float8 as "${name}"`;
 
-/** Subnets checked of a crawler that fetches nothing. */
+/** How many subnets of a crawler that fetches nothing are checked. */
 const subnetsLooked = 200;
 
-/** Its hosts decide whether it waits. */
+/** Marks a crawler whose hosts must be checked to find out whether it waits. */
 const mayWait = "it may wait";
 
 /**
@@ -155,19 +155,19 @@ async function keptWaiting(
   return new Set(rows.map((row) => row.crawler_id));
 }
 
-/** SQL: its supervisor said what it waits for, and disconnected. */
+/** SQL: whether its supervisor said what it waits for, and then disconnected. */
 const saysThatItWaits = "(c.state = 'offline' and coalesce(c.offline_code = any($2), false))";
 
 /**
- * SQL: it has joined and was never connected except to say that it waits. A crawler without a release has no version; and a
- * restored database may have lost the time of its connection.
+ * SQL: whether it has joined but was never connected except to say that it waits. A crawler without a release has no version,
+ * and a restored database may have lost the time of its connection.
  */
 const neverRan = `c.state = 'offline' and c.public_key is not null and c.release_version is null
   and not exists (select from crawler_figures g where g.crawler_id = c.crawler_id)
   and (${saysThatItWaits} or c.connected_at is null
     and not exists (select from database_epoch e where e.cause <> 'created' and e.began_at > c.created_at))`;
 
-/** SQL: older crawlers report a full disk in `holdingBack`. */
+/** SQL: the disk fault, which older crawlers report in `holdingBack`. */
 const diskFault = `coalesce(
   c.heartbeat ->> 'diskFault',
   (
@@ -184,7 +184,7 @@ const diskFault = `coalesce(
 const numberSql = (name: string) =>
   `case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end`;
 
-/** The last hour is the quarters that began within it. */
+/** Counts as the last hour all quarters that began within it. */
 async function crawlerFacts(pool: Pool, now: Date): Promise<CrawlerFacts[]> {
   const { rows } = await pool.query<CrawlerFacts & { readonly crawlerId: number }>(
     `select c.crawler_id as "crawlerId", c.name, c.state, ${msSql("c.last_seen_at", "lastSeenMs")},
@@ -241,7 +241,10 @@ async function upkeepFacts(pool: Pool, now: Date) {
   return rows[0]!;
 }
 
-/** Uses indexes, however large the tree is; only when no delegation counts any more are all of them read. */
+/**
+ * Index look-ups stop at the first hit, so the cost does not grow with the tree. Only if no delegated subnet is in force any
+ * more does this read every delegation.
+ */
 async function registryAccident(pool: Pool): Promise<RegistryAccident> {
   const { rows } = await pool.query<RegistryAccident>(
     `with stand_in as (select generation from registry_generation where state = 'stand-in'),
@@ -280,7 +283,7 @@ async function registryAccident(pool: Pool): Promise<RegistryAccident> {
   return rows[0]!;
 }
 
-/** Copied folders have an alert of their own. */
+/** Leaves out copied folders, which have an alert of their own. */
 async function incidentFacts(pool: Pool, now: Date): Promise<IncidentFacts[]> {
   const { rows } = await pool.query<IncidentFacts>(
     `select i.kind, c.name as crawler, sum(i.incidents)::float8 as count
@@ -315,8 +318,8 @@ async function releaseFacts(pool: Pool, now: Date): Promise<ReleaseFacts[]> {
 }
 
 /**
- * The last backup of an embedded server on this machine, once there was one, or the state of a server's log archive. Null
- * when no backup is expected.
+ * Returns the last backup of an embedded server on this machine, once there was one, or the state of a server's log archive.
+ * Returns null if no backup is expected.
  */
 export async function backupFacts(pool: Pool): Promise<BackupFacts | null> {
   const { rows } = await pool.query<{

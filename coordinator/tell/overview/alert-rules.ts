@@ -1,6 +1,6 @@
 /**
- * The list of all alert rules, and what they find now. Page, command, metrics, Prometheus' rules, mail and ops/runbook/alerts.md
- * derive from this list.
+ * All alert rules, and what they find now. Page, command, metrics, Prometheus' rules, mail and ops/runbook/alerts.md are
+ * derived from this list.
  */
 import {
   type AlertFacts,
@@ -25,10 +25,10 @@ export const alertNames: readonly AlertName[] = alertRules.map(({ name }) => nam
 /** Rules that a coordinator answers from its own memory. */
 export const ownAlertNames: ReadonlySet<AlertName> = new Set(ownRules.map(({ name }) => name));
 
-/** The critical first. */
+/** The rules by severity, critical ones first. */
 export const listedRules = bySeverity(alertRules);
 
-/** What needs attention now, the critical first, without what is muted or acknowledged. */
+/** Returns what needs attention now, critical alerts first, without muted or acknowledged ones. */
 export function alertsOf(facts: AlertFacts): Alert[] {
   return foundAlerts(facts).flatMap(({ alert, acknowledged }) => (acknowledged === null ? [alert] : []));
 }
@@ -38,18 +38,18 @@ export type AlertList = Awaited<ReturnType<typeof showAlerts>>;
 
 type FoundAlert = NonNullable<ReturnType<typeof foundBy>>;
 
-/** What all rules find, the critical first, without what is muted. */
+/** Returns what all rules find, critical alerts first, without muted ones. */
 export function foundAlerts(facts: AlertFacts): FoundAlert[] {
   return listedRules.flatMap((rule) => foundBy(rule, facts) ?? []);
 }
 
-/** What a coordinator knows while the database cannot be asked. `mutes`: as last known. */
+/** Returns the alerts that a coordinator knows while the database cannot be asked. `mutes` are the last known ones. */
 export function ownAlertsOf(own: OwnFacts, nowMs: number, mutes: readonly AlertMute[] = []): Alert[] {
   const facts = { ...nothingKnown, nowMs, own, mutes };
   return bySeverity(ownRules.flatMap((rule) => foundBy(rule, facts)?.alert ?? []));
 }
 
-/** In these facts no rule finds anything. */
+/** Facts in which no rule finds anything. */
 const nothingKnown: AlertFacts = {
   nowMs: 0,
   crawlers: [],
@@ -90,10 +90,10 @@ function unmuted(finding: Finding, ruleName: string, { mutes = [], nowMs }: Aler
   return left.length === 0 ? null : { ...finding, targets: left };
 }
 
-/** The target without its count: `flood (3)` becomes `flood`. */
+/** Removes the count from a target: `flood (3)` becomes `flood`. */
 export const bareTarget = (target: string): string => target.replace(/ \(.*$/s, "").slice(0, 200);
 
-/** Targets stored per alert. */
+/** Maximum number of targets stored per alert. */
 const mostTargets = 1000;
 
 function bySeverity<One extends { readonly severity: AlertSeverity }>(all: readonly One[]): One[] {
@@ -122,7 +122,7 @@ function foundBy(rule: AlertRule & { readonly name: AlertName }, facts: AlertFac
   return { alert, targets: bare, acknowledged: isCovered ? acknowledged : null };
 }
 
-/** Targets named in the sentence; the others are counted. */
+/** How many targets the sentence names; it counts the others. */
 const namedTargets = 5;
 
 function listOf(names: readonly string[]): string {
@@ -146,7 +146,7 @@ export async function showAlerts(reads: AlertReads, now: Date) {
       deliveredAt: deliveredAt?.toISOString() ?? null,
       failingSince: failingSince?.toISOString() ?? null,
     })),
-    /** Why the list is incomplete, when the database could not be asked. */
+    /** Why the list is incomplete; null unless the database could not be asked. */
     incomplete: null as string | null,
   };
 }

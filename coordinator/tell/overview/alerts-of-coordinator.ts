@@ -1,6 +1,6 @@
 /**
- * Alerts about the coordinator itself, which need no database and hold while it is gone, and about what is kept: the database
- * and its backups, the journal, the registry and the releases.
+ * Alerts about the coordinator itself, which need no database, and about stored data: the database and its backups, the
+ * journal, the registry and the releases.
  */
 import { bytesText } from "#core/format";
 import {
@@ -18,12 +18,15 @@ import {
   warning,
 } from "./alert-facts.ts";
 
-/** By then its crawlers have gone to other coordinators (crawlers/coordinator-presence-store). */
+/** After this time its crawlers have gone to other coordinators (crawlers/coordinator-presence-store). */
 const silentSeconds = 30;
 const leastOverdueMinutes = 10;
-/** Jobs that may take longer as the crawl grows. */
+/** Jobs that take longer as the crawl grows. */
 const slowJobs: Readonly<Record<string, number>> = { "rank-pages": 12 * 60 };
-/** After 8 s without a beat the other coordinators count this one as gone (crawlers/silent-coordinators). */
+/**
+ * Well below the 8 s without a sign of life after which other coordinators count this one as gone
+ * (crawlers/silent-coordinators).
+ */
 const mostStandstillMs = 5000;
 
 const renewIt =
@@ -38,7 +41,7 @@ export const ownRules = [
     find: ({ own }) => own?.gone && `${sentence(own.gone.words)} (since ${clockTime(own.gone.sinceMs)}).`,
   }),
   critical("database-does-not-answer", "/alerts", {
-    /** Seconds. It is asked every two seconds, and a restart takes less. */
+    /** Seconds. The database is asked every two seconds, and a restart takes less than this. */
     threshold: 4,
     looksFor: "the database has not answered a trivial query for {n} s",
     advice: `Start it, or check its log, its machine and the network path. Crawlers finish their leases and keep the
@@ -88,7 +91,7 @@ export const ownRules = [
     find: ({ own }) => faultWords(own?.journal),
   }),
   critical("coordinator-silent", "/", {
-    /** Minutes. Each minute is written as it ends; this many in a row are missing only when nobody writes. */
+    /** Minutes. Each minute is written as it ends, so this many in a row are missing only if nobody writes. */
     threshold: 5,
     looksFor: `no coordinator has written its figures for {n} minutes, or one of several went silent without shutting down`,
     advice:
@@ -108,7 +111,7 @@ export const ownRules = [
     },
   }),
   critical("nobody-leads", "/alerts", {
-    /** Seconds. Another takes the lead 10 s after the last sign of the one before, and brings its memory up to date. */
+    /** Seconds. Another coordinator takes the lead 10 s after the leader's last sign of life, and first updates its memory. */
     threshold: 60,
     looksFor: "no coordinator has led for {n} s, although one is running",
     advice: `The log says why no other takes the lead (“could not be looked at”). Restart the coordinator that holds it:
@@ -121,7 +124,7 @@ export const ownRules = [
     },
   }),
   critical("dns-does-not-answer", "/fleet/queue", {
-    /** Seconds. A resolver that restarts is away for less. */
+    /** Seconds. A resolver's restart takes less. */
     threshold: 30,
     looksFor: "the coordinator's DNS servers have answered nothing for {n} s, of five names at least",
     advice: `Look at them (resolvers of the settings, else /etc/resolv.conf): dig @SERVER example.org. New hosts wait for an
@@ -133,7 +136,7 @@ export const ownRules = [
         : `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
   }),
   critical("certificate-ending", "/alerts", {
-    /** Days. Automatic renewal never leaves this few. */
+    /** Days. Automatic renewal never leaves so few. */
     threshold: 3,
     looksFor: "the coordinator's certificate ends within {n} days, or has ended",
     advice: renewIt,
@@ -142,7 +145,7 @@ export const ownRules = [
     find: (facts, days) => certificateEnding(facts, { from: Number.NEGATIVE_INFINITY, to: days }),
   }),
   warning("certificate-left", "/alerts", {
-    /** Days. Let's Encrypt's clients renew 30 days before the end: by then, several attempts have failed. */
+    /** Days. Let's Encrypt's clients renew 30 days before the end, so several attempts have failed by now. */
     threshold: 21,
     looksFor:
       "the coordinator's certificate ends within {n} days, or a renewed one is in its file and is not used",
@@ -158,7 +161,7 @@ export const ownRules = [
     },
   }),
   warning("job-failing", "/alerts", {
-    /** Turns in a row. One or two fail whenever a database restarts. */
+    /** Failed runs in a row. One or two fail whenever a database restarts. */
     threshold: 3,
     looksFor: "a job of the coordinator has failed {n} times in a row",
     advice: "The log has the reason for each failure (“flow failed, will run again”, with the job's name).",
@@ -176,7 +179,7 @@ export const ownRules = [
     },
   }),
   warning("job-overdue", "/alerts", {
-    /** Intervals; at least ten minutes, and longer for `slowJobs`. */
+    /** Intervals, but at least ten minutes, and longer for `slowJobs`. */
     threshold: 20,
     looksFor: `a job has been running for {n} times its interval (at least ${leastOverdueMinutes} minutes)`,
     advice: `It is waiting for a lock (pg_stat_activity, pg_locks), a connection or a slow disk. If several hang, restart the
@@ -199,7 +202,7 @@ export const ownRules = [
     },
   }),
   warning("event-loop-late", "/alerts", {
-    /** Milliseconds that one turn in a hundred is late over a minute: a page takes several turns. */
+    /** Milliseconds by which one turn in a hundred is late, over a minute. A page takes several turns. */
     threshold: 500,
     looksFor: `the coordinator's process is late: one turn in a hundred by over {n} ms within a minute, or one by over
       ${mostStandstillMs / 1000} s`,
@@ -217,7 +220,7 @@ export const ownRules = [
   }),
 ] as const;
 
-/** `seconds`: the fault is an alert only once it has lasted this long. */
+/** The fault becomes an alert only once it has lasted for `seconds`. */
 function faultWords(
   fault: OwnFault | null | undefined,
   { more = "", nowMs = 0, seconds = 0 } = {},
@@ -226,7 +229,7 @@ function faultWords(
   return `${sentence(fault.words)}, since ${clockTime(fault.sinceMs)}${more}.`;
 }
 
-/** Speaks up when between `from` and `to` days are left. */
+/** Returns a text if between `from` and `to` days are left. */
 function certificateEnding(
   { own, nowMs }: AlertFacts,
   days: { readonly from: number; readonly to: number },
@@ -241,7 +244,7 @@ function certificateEnding(
     : `The certificate ${file} ends on ${date}, in ${span(left * 86_400)}.`;
 }
 
-/** "14:03:07 UTC". */
+/** Formats a time like "14:03:07 UTC". */
 const clockTime = (ms: number): string => `${new Date(ms).toISOString().slice(11, 19)} UTC`;
 
 const allOneSubnet = "all of IPv4 and all of IPv6 are one subnet each, with one crawler";
@@ -249,7 +252,7 @@ const retention = "nearcrawl policy set retention.fetchDays=…";
 
 export const dataRules = [
   critical("journal-differs", "/storage#went-back", {
-    /** Days. By then somebody has looked, or nobody will. */
+    /** Days. By then somebody has looked at it, or nobody will. */
     threshold: 30,
     looksFor: `the database went back to an earlier state in the last {n} days, and the journal could not restore everything,
       or there was none`,
@@ -267,7 +270,7 @@ export const dataRules = [
     },
   }),
   critical("disk-full", "/storage", {
-    /** Bytes. Postgres itself needs some space to free any: a checkpoint's log, the files of a sort. */
+    /** Bytes. Postgres needs some space even to free space, for a checkpoint's log or the files of a sort. */
     threshold: 2e9,
     looksFor: "the disk of the database has less than {bytes} free",
     advice: `Free space now, or give it a larger disk: once it is full, nothing can be written. nearcrawl storage says what
@@ -280,7 +283,7 @@ export const dataRules = [
         : `${bytesText(Math.max(0, disk.freeBytes))} left for the database.`,
   }),
   warning("disk-left", "/storage", {
-    /** Days at the pace of the last day: time to order a disk, or to reduce what is kept. */
+    /** Days until the disk is full, at the last day's pace. This leaves time to order a disk, or to reduce retention. */
     threshold: 14,
     looksFor: "the disk of the database is full in under {n} days at the pace of the last day",
     advice: `See what takes the space: nearcrawl storage. Free some of it by ${retention}, or get a larger disk.`,
@@ -297,7 +300,7 @@ export const dataRules = [
     },
   }),
   warning("database-slow", "/", {
-    /** Milliseconds. A page takes a dozen queries; at this pace each, people stop waiting. */
+    /** Milliseconds. A page takes a dozen queries, and if each is this slow, people stop waiting. */
     threshold: 250,
     looksFor: "the database takes over {n} ms for a trivial query",
     advice: "Check its disk, its connections, and what else uses the machine.",
@@ -319,7 +322,7 @@ export const dataRules = [
     },
   }),
   warning("backup-too-old", "/", {
-    /** Hours, unless backup.warnAfterHours says otherwise: one daily backup may fail. */
+    /** Hours, unless backup.warnAfterHours says otherwise. One daily backup may fail. */
     threshold: 48,
     looksFor: `the last backup of the embedded database, once there was one, is over {n} hours old (backup.warnAfterHours),
       or a server that archives its log has archived none for as long or fails to`,
@@ -405,7 +408,7 @@ export const dataRules = [
     },
   }),
   warning("release-unstated", "/fleet/versions", {
-    /** Days. A coordinator that has the key states it each day for a week. */
+    /** Days. A coordinator that has the key signs a new statement each day, valid for a week. */
     threshold: 3,
     looksFor: `the statement of which release is the newest ends in under {n} days, or has ended: supervisors take nothing
       after that`,

@@ -17,12 +17,12 @@ import {
   warning,
 } from "./alert-facts.ts";
 
-/** A share of fewer fetches says nothing (as in releases/staging). */
+/** A share of fewer fetches is meaningless (as in releases/staging). */
 const leastFetches = 50;
 
 export const crawlerRules = [
   warning("crawler-disk", "/fleet", {
-    /** Bytes. A crawler's spool is smaller than that; a machine below it is about to fail in other ways, too. */
+    /** Bytes. A crawler's spool is smaller than that, but a machine with less space will soon fail in other ways, too. */
     threshold: 250e6,
     looksFor: "a connected crawler cannot write its results, or has less than {bytes} free on its disk",
     advice: `Ask its partner to free disk space (nearcrawl-crawler status says what it takes). It keeps its results in memory,
@@ -74,7 +74,10 @@ export const crawlerRules = [
     find: crawlersWho(({ copiedFolder }) => copiedFolder, "Two machines run with one crawler's folder"),
   }),
   warning("crawler-offline", "/fleet", {
-    /** Minutes. Most machines are back from an update or a cut line within this; the subnets went to others long before. */
+    /**
+     * Minutes. Most machines return sooner from an update or an outage of their line. Their subnets went to others long
+     * before.
+     */
     threshold: 60,
     looksFor: "a crawler that is not draining has been away for over {n} minutes",
     advice: `Its page says why, and what its last message was; write to the partner. Others have its subnets. If it is gone for
@@ -87,14 +90,14 @@ export const crawlerRules = [
     ),
   }),
   info("crawler-never-ran", "/fleet/invitations", {
-    /** Minutes. The command that joins prints the command that starts. */
+    /** Minutes. The command that joins prints the one that starts the crawler. */
     threshold: 15,
     looksFor: "a crawler joined over {n} minutes ago, and nothing has run there since",
     advice: `Its partner has joined but not started it: the command was printed last (node nearcrawl-crawler.mjs run). Write to
       the partner.`,
     runbook: `Or it ended before anything ran: \`node nearcrawl-crawler.mjs check\` and \`log\` on its machine say why. A crawler that
       was connected once is \`crawler-offline\`. Nothing is known of one that is older than the last restore of the database.`,
-    // A crawler that says what it waits for has its own alert; one that left for good is not expected.
+    // A crawler that says what it waits for has its own alert, and one that left for good is not expected.
     find: crawlersWho(
       ({ neverRan, waits, drainingSinceMs, joinedMs }, { nowMs }, minutes) =>
         neverRan && !waits && drainingSinceMs === null && isLong(joinedMs, nowMs, minutes),
@@ -103,7 +106,7 @@ export const crawlerRules = [
     ),
   }),
   info("crawler-without-work", "/fleet", {
-    /** Minutes. New crawlers are measured, and get the subnets nearest to them, within a few. */
+    /** Minutes. Within a few, new crawlers are measured and get the subnets nearest to them. */
     threshold: 60,
     looksFor: "a crawler has run for over {n} minutes and gets no work, although it could",
     advice:
@@ -127,7 +130,10 @@ export const crawlerRules = [
     find: crawlersWho(({ waits }) => waits, "Crawlers that cannot run until somebody acts"),
   }),
   info("crawler-draining", "/fleet", {
-    /** Hours. Subnets are handed over within minutes, leases expire in five; a crawler still draining was forgotten. */
+    /**
+     * Hours. Subnets are handed over within minutes, and leases expire in five, so a crawler that is still draining was
+     * forgotten.
+     */
     threshold: 24,
     looksFor: "a crawler has been draining for over {n} hours",
     advice:
@@ -145,7 +151,7 @@ export const crawlerRules = [
     find: crawlersWho(({ distrusted }) => distrusted, "Crawlers whose reports are not trusted"),
   }),
   warning("crawler-errors", "/fleet/failures?blame=crawler", {
-    /** A share. A release is held back from 2 % more of these than others have (releases/staging). */
+    /** A share. A release is held back if its share is 2 % above that of others (releases/staging). */
     threshold: 0.1,
     looksFor: `over {%} of a crawler's fetches in the last hour (${leastFetches} at least) failed through its own fault`,
     advice: "Its failures say what: a full disk, a resolver, a proxy. Tell the partner, or drain it.",
@@ -156,7 +162,7 @@ export const crawlerRules = [
     ),
   }),
   warning("crawler-network", "/fleet/failures?blame=network", {
-    /** A share. On the public web a few per cent of connections fail; the other crawlers show how many. */
+    /** A share. On the public web, a few per cent of connections fail; the other crawlers show how many. */
     threshold: 0.2,
     looksFor: `over {%} of a crawler's fetches in the last hour (${leastFetches} at least) got no connection in time or lost it, and
       over three times the other crawlers' share`,
@@ -175,7 +181,7 @@ export const crawlerRules = [
     ),
   }),
   warning("results-wait", "/fleet", {
-    /** Results on a crawler's disk that are not acknowledged: minutes of work at full pace. */
+    /** Unacknowledged results on a crawler's disk: minutes of work at full pace. */
     threshold: 5000,
     looksFor: "over {n} results wait on a crawler's disk",
     advice: `If it is one crawler: its connection is slow, or it was away. If all: results arrive faster than the database takes
@@ -189,7 +195,7 @@ export const crawlerRules = [
   }),
 ] as const;
 
-/** Finds crawlers, ascending by `order`, equals by name; `more` is shown in brackets after each name. */
+/** Finds crawlers, ascending by `order`, then by name. `more` is shown in brackets after each name. */
 function crawlersWho(
   isSo: (one: CrawlerFacts, facts: AlertFacts, threshold: number) => boolean,
   words: string,
@@ -205,16 +211,16 @@ function crawlersWho(
   };
 }
 
-/** Fewer may be chance. */
+/** Fewer gated hosts may be chance. */
 const leastGatedHosts = 10;
-/** Less than this fetched in a day is too little to judge by: some 250 pages of the usual 40 kB. */
+/** If less was fetched in a day, it is too little to judge by (some 250 pages of the usual 40 kB). */
 const leastFetchedBytes = 10_000_000;
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
 export const crawlRules = [
   critical("errors-by-us", "/fleet/failures?blame=us", {
-    /** A share. Faults of our own software should not occur at all; a few may come from one odd page. */
+    /** A share. Faults of our own software should not occur at all, but a few may come from one odd page. */
     threshold: 0.01,
     looksFor: `over {%} of the last hour's fetches (${leastFetches} at least) failed in our own software`,
     advice:
@@ -226,7 +232,7 @@ export const crawlRules = [
         : `${percent(failures.us / fetches)} of the last hour's ${fetches} fetches failed by the fault of our own software.`,
   }),
   warning("subnets-wait", "/fleet/queue?reason=no-delegation", {
-    /** Minutes. A round takes seconds, and one that nobody answers is retried for an hour. */
+    /** Minutes. A round takes seconds, and one without any answer is retried for an hour. */
     threshold: 60,
     looksFor: "a host has waited for over {n} minutes for a crawler",
     advice:
@@ -239,7 +245,7 @@ export const crawlRules = [
         : `Hosts in subnets without a crawler have waited for up to ${span(seconds)}.`,
   }),
   warning("queue-age", "/fleet/queue", {
-    /** Hours. Of the due hosts, 95 % wait less: a day late is a seventh of the usual recrawl interval (one week). */
+    /** Hours, which 95 % of the due hosts have not reached. A day late is a seventh of the usual recrawl interval (one week). */
     threshold: 24,
     looksFor: "one in twenty due hosts has waited for over {n} hours",
     advice:
@@ -252,7 +258,7 @@ export const crawlRules = [
         : `One in twenty due hosts has waited for more than ${span(seconds)}.`,
   }),
   warning("bot-gates-grow", "/fleet/queue#bot-gates", {
-    /** A share. Single sites put up a gate now and then; many at once are a provider's new rule against us. */
+    /** A share. Single sites put up a gate now and then, but many at once are a provider's new rule against us. */
     threshold: 0.01,
     looksFor: `within a day a provider's bot gate came up before ${leastGatedHosts} hosts or more, and over {%} of those ever asked`,
     advice: `Ask the provider to list the crawler as a verified bot (runbook: signed requests, the list of addresses), and the
@@ -277,7 +283,10 @@ export const crawlRules = [
     },
   }),
   warning("link-outbox-late", "/", {
-    /** Minutes. Links count about a second after their results; this late, more arrive than are applied, or nobody applies them. */
+    /**
+     * Minutes. Links are applied about a second after their results. If they are this late, more arrive than are applied, or
+     * nobody applies them.
+     */
     threshold: 5,
     looksFor: "links to other hosts have waited for over {n} minutes to be counted",
     advice:
@@ -304,7 +313,7 @@ export const crawlRules = [
     },
   }),
   warning("accuracy-low", "/accuracy", {
-    /** A share. Below 90 % the policy does worse than any that we measured (test/bench/results/delegation.md: 90 to 99 %). */
+    /** A share. Below 90 %, the policy does worse than any that we measured (test/bench/results/delegation.md: 90 to 99 %). */
     threshold: 0.9,
     looksFor: `under {%} of the samples (${leastSamples} at least) are with a crawler that is nearly the nearest`,
     advice:
@@ -363,7 +372,7 @@ export const crawlRules = [
     },
   }),
   warning("alert-delivery-failing", "/alerts#delivery", {
-    /** Attempts in a row. One or two fail whenever a receiver restarts. */
+    /** Failed attempts in a row. One or two fail whenever a receiver restarts. */
     threshold: 3,
     looksFor: "a channel that alerts are sent to has failed {n} times in a row",
     advice:

@@ -1,5 +1,5 @@
 /**
- * Reads of the charts: figures over a range of time, by its steps (core/time-range). What a table keeps bounds each read, and
+ * Reads the charts' figures over a range of time, by its steps (core/time-range). A table's retention bounds each read, and
  * the number of steps bounds each answer.
  */
 import type { Pool } from "pg";
@@ -47,7 +47,7 @@ export function createChartReads(pool: Pool) {
 const daySeconds = 86_400;
 const dayMs = 1000 * daySeconds;
 
-/** SQL: the start of the instant's step, in seconds since the epoch. $3 is the step. */
+/** Returns SQL for the start of the instant's step, in seconds since the epoch. $3 is the step. */
 const stepSql = (instant: string) => `(floor(extract(epoch from ${instant}) / $3) * $3)::float8 as step`;
 
 /** The parameters $1 to $3 of each query. */
@@ -76,7 +76,7 @@ async function gaugeRows(
   return rows;
 }
 
-/** Makes charts of the same rows. `usual` is shown while there are none. */
+/** Makes charts of the same rows. `usual` is shown if there are none. */
 const chartsOver =
   (steps: Steps, rows: readonly SteppedRow[], usual: string) =>
   (
@@ -112,7 +112,10 @@ const isBeyond = (range: TimeRange, days: number) =>
 
 const inDays = `day >= ($1::timestamptz at time zone 'UTC')::date and day <= ($2::timestamptz at time zone 'UTC')::date`;
 
-/** Sums of these columns by step, with the minutes in which a coordinator ran; from days where minutes are not kept as long. */
+/**
+ * Sums these columns by step, with the number of minutes in which a coordinator ran. Reads days if the minutes are not kept
+ * that long.
+ */
 async function minuteRows(
   pool: Pool,
   range: TimeRange,
@@ -123,7 +126,7 @@ async function minuteRows(
   const from = isByDay
     ? `day_figures where minutes > 0 and ${inDays}`
     : "minute_figures where minute >= $1 and minute <= $2";
-  // The current minute is incomplete, so it is no point of its own.
+  // The current minute is incomplete, so it is left out.
   const minuteStart = Math.floor(range.now.getTime() / 60_000) * 60_000;
   const until = steps.seconds === 60 ? new Date(Math.min(+range.until, minuteStart - 1)) : range.until;
   const sums = columns.map(([name, column]) => `, sum(${column})::float8 as ${name}`);
@@ -175,7 +178,7 @@ async function failures(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-/** The share of the samples in a window before each point, as on the accuracy page. */
+/** Reads the share of samples in a window before each point, as on the accuracy page. */
 async function accuracy(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   const windowMs = isBeyond(range, 7) ? 7 * dayMs : dayMs;
   const steps = stepsOf(range, 3600);
@@ -293,7 +296,7 @@ async function recrawl(pool: Pool, range: TimeRange): Promise<HistoryChart[]> {
   ];
 }
 
-/** From quarters of an hour for a week, from days beyond. */
+/** Reads quarters of an hour for up to a week, otherwise days. */
 async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): Promise<HistoryChart[]> {
   const isByDay = isBeyond(range, quarterDays);
   const steps = stepsOf(range, isByDay ? daySeconds : 900);
@@ -341,7 +344,10 @@ async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): P
   ];
 }
 
-/** Means over the minutes in which a coordinator ran, or else over the whole step. A crawler without figures fetched nothing. */
+/**
+ * Means over the minutes in which a coordinator ran, or else over the whole step. A crawler without figures has fetched
+ * nothing.
+ */
 function perMinute(
   steps: Steps,
   rows: readonly SteppedRow[],
@@ -357,9 +363,9 @@ function perMinute(
   });
 }
 
-// Marks: what changed meanwhile and may explain a bend of a line: policies, releases, registries, crawlers.
+// Marks show what changed meanwhile and may explain a bend of a line: policies, releases, registries, crawlers.
 
-/** The latest marks shown; earlier ones are counted. */
+/** Maximum number of marks shown. Earlier ones are counted. */
 const mostMarks = 50;
 
 interface MarkRow {
@@ -370,7 +376,7 @@ interface MarkRow {
   readonly count: number;
 }
 
-/** `crawler` leaves out what concerns other crawlers only. */
+/** With `crawler`, marks that concern only other crawlers are left out. */
 export async function marksBetween(
   pool: Pool,
   { since, until }: TimeRange,
@@ -416,7 +422,7 @@ export async function marksBetween(
   return { marks, more: Math.max(0, (rows[0]?.count ?? 0) - rows.length) };
 }
 
-/** By the action in the audit log. */
+/** The words for each action in the audit log. */
 const crawlerWords: Readonly<Record<string, string>> = {
   "crawler-registered": "registered",
   "crawler-drained": "drained",

@@ -1,6 +1,6 @@
 /**
- * The crawl in one picture: crawlers around, and between them their subnets as dots in their colours. The crawlers with most
- * subnets stand from west to east, and each has a wedge that fills from its own side.
+ * The crawl in one picture: crawlers on a circle, and within it their subnets as dots in their colours. The crawlers with the
+ * most subnets are in order from west to east. Each has a wedge that fills from its own side.
  */
 import { howMany } from "#core/format";
 import { countText, crawlerColour, othersColour } from "../../web/format.ts";
@@ -10,12 +10,12 @@ import type { Overview } from "./overview-api.ts";
 
 type Pictured = Pick<Overview, "fleet" | "totals">;
 
-/** More would cover each other; the rest share one wedge. */
+/** More wedges would cover each other, so the other crawlers share one. */
 const mostWedges = 12;
 const [width, height] = [440, 300];
 const [centreX, centreY] = [width / 2, height / 2];
 const [innermost, outermost, ring] = [36, 112, 126];
-/** Distances between dots. The widest that fits the largest crawler is used; at the narrowest, a dot may be several subnets. */
+/** Distances between dots. The widest that fits the largest crawler is used. At the narrowest, a dot may be several subnets. */
 const pitches = [22, 18, 15, 12, 10, 8.6];
 const longestName = 14;
 
@@ -57,7 +57,7 @@ ${wedges.map((wedge, index) => crawlerMark(wedge, index, wedges.length))}
 pages.</figcaption></figure>`;
 }
 
-/** From west to east; crawlers without a stated place come last. */
+/** Returns the wedges from west to east. Crawlers without a stated place come last. */
 function wedgesOf(fleet: readonly FleetLine[]): Wedge[] {
   const bySubnets = [...fleet].sort((a, b) => b.subnets - a.subnets);
   const named = fleet.length > mostWedges ? bySubnets.slice(0, mostWedges - 1) : bySubnets;
@@ -70,7 +70,7 @@ function wedgesOf(fleet: readonly FleetLine[]): Wedge[] {
   return [...wedges, { name: `${countText(others.length)} more`, subnets, crawler: null }];
 }
 
-/** West is on the left, and eastwards is clockwise. */
+/** West is on the left, and eastwards means clockwise. */
 const angleOf = (index: number, count: number) =>
   Math.PI + (2 * Math.PI * (index + 0.5)) / count - Math.PI / 2;
 
@@ -79,7 +79,7 @@ const at = (radius: number, angle: number): Spot => ({
   y: round(centreY + radius * Math.sin(angle)),
 });
 
-/** Rows from the rim inwards, each filled from its middle, like a theatre facing the crawler. */
+/** Returns rows from the rim inwards, each filled from its middle, like a theatre facing the crawler. */
 function seatsOf(index: number, count: number, pitch: number): Spot[] {
   const middle = angleOf(index, count);
   const seats: Spot[] = [];
@@ -95,7 +95,7 @@ function seatsOf(index: number, count: number, pitch: number): Spot[] {
   return seats;
 }
 
-/** Strokes without length, whose round caps are the dots. */
+/** Draws dots as the round caps of strokes without length. */
 function dots(seats: readonly Spot[]): string {
   return seats.map(({ x, y }) => `M${x} ${y}h0`).join("");
 }

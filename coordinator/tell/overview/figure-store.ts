@@ -1,5 +1,5 @@
 /**
- * Tables minute_figures, day_figures, crawler_figures, crawler_day_figures, gauge_sample and disk_sample: the past that
+ * Tables minute_figures, day_figures, crawler_figures, crawler_day_figures, gauge_sample and disk_sample: the history that
  * charts and alerts need.
  */
 
@@ -20,8 +20,8 @@ import {
 import { type QueueAges, type SpanFigures, waitReasons } from "./queue-api.ts";
 
 /**
- * Also writes idle minutes, since the row shows that a coordinator ran. Removed crawlers leave no figures. Crawlers are
- * written in a fixed order, so that two coordinators do not block each other.
+ * Writes idle minutes, too, since a row shows that a coordinator ran. Removed crawlers have no figures. Crawlers are written
+ * in a fixed order, so that two coordinators do not deadlock.
  */
 export function figureWriter(pool: Pool): WriteFigures {
   return async (minute, counts, crawlers) =>
@@ -52,18 +52,18 @@ export function figureWriter(pool: Pool): WriteFigures {
     });
 }
 
-/** The last minute written by a coordinator of this database, or null. */
+/** Returns the last minute that any coordinator of this database wrote, or null. */
 export async function lastMinute(pool: Pool): Promise<Date | null> {
   const { rows } = await pool.query<{ last: Date | null }>("select max(minute) as last from minute_figures");
   return rows[0]!.last;
 }
 
-/** Minutes in the future were written by a clock that was ahead. */
+/** Deletes minutes in the future, which were written by a clock that was ahead. */
 export async function forgetMinutesAfter(pool: Pool, now: Date): Promise<void> {
   await pool.query("delete from minute_figures where minute > $1", [now]);
 }
 
-/** Removes old figures after their days are summed up. Returns the number of removed minutes. */
+/** Removes old figures after their days are summed up. Returns how many minutes were removed. */
 export async function forgetFigures(pool: Pool, now: Date): Promise<number> {
   const before = (days: number) => new Date(now.getTime() - days * 86_400_000);
   await sumDays(pool, now);
@@ -76,8 +76,8 @@ export async function forgetFigures(pool: Pool, now: Date): Promise<number> {
 }
 
 /**
- * Sums up days (UTC) from their minutes, and each crawler's from its quarters. Days since the one before the last sum are
- * summed again, because coordinators write late; days whose parts are gone stay as they are.
+ * Sums up days (UTC) from their minutes, and each crawler's days from its quarters. The last summed day and the one before
+ * are summed again, because coordinators write late. Days whose parts are gone remain unchanged.
  */
 async function sumDays(pool: Pool, now: Date): Promise<void> {
   const since = (table: string, condition: string) =>
@@ -114,7 +114,7 @@ async function sumDays(pool: Pool, now: Date): Promise<void> {
   );
 }
 
-/** The figures of a span that ends now; reads at most some ten thousand rows. */
+/** Reads the figures of a span that ends now (at most some ten thousand rows). */
 export async function spanFigures(pool: Pool, minutes: number, now: Date): Promise<SpanFigures> {
   const { rows } = await pool.query<Record<(typeof minuteColumns)[number], number>>(
     `select ${minuteColumns.map((name) => `coalesce(sum(${name}), 0)::float8 as ${name}`)}
@@ -149,14 +149,14 @@ type CrawlerStanding = Pick<FleetLine, "crawlerId" | "state" | "subnets" | "mean
 /** The interval of samples of the fleet. */
 export const gaugeSeconds = 300;
 
-/** Older samples are reduced to one an hour. */
+/** Samples older than this are reduced to one an hour. */
 const fineDays = 14;
 
 const dayMs = 86_400_000;
 
 export const queueGauge = (reason: string) => `queue.${reason}`;
 
-/** By the names that chart-reads uses. */
+/** The names are those that chart-reads uses. */
 export function gaugesOf({ queue, urlsInProgress, openLeases, crawlers }: Standing) {
   const hosts = new Map<string, number>(queue.reasons.map((one) => [one.reason, one.hosts]));
   const count = (state: CrawlerStanding["state"]) => crawlers.filter((one) => one.state === state).length;
@@ -172,7 +172,7 @@ export function gaugesOf({ queue, urlsInProgress, openLeases, crawlers }: Standi
   };
 }
 
-/** Returns true for the first sample of its five minutes; those of other coordinators are dropped. */
+/** Returns true for the first sample of its five minutes. Those of other coordinators are dropped. */
 export async function addGauges(
   pool: Pool,
   now: Date,
@@ -187,7 +187,7 @@ export async function addGauges(
   return rowCount === 1;
 }
 
-/** Writes into the first quarter of the hour. Removed crawlers leave nothing. */
+/** Writes into the first quarter of the hour. Removed crawlers are skipped. */
 export async function addStandings(
   pool: Pool,
   now: Date,
@@ -224,11 +224,11 @@ export async function forgetGauges(pool: Pool, now: Date): Promise<number> {
 
 interface DiskSample {
   readonly databaseBytes: number;
-  /** Null when the disk is another machine's and nobody stated its size. */
+  /** Null if the disk is another machine's and nobody stated its size. */
   readonly freeBytes: number | null;
 }
 
-/** `roomBytes` is the space of an operator's own server; when null, only an embedded server's disk is measured. */
+/** `roomBytes` is the space of an operator's own server. If null, only an embedded server's disk is measured. */
 export async function sampleDisk(
   pool: Pool,
   { now, roomBytes }: { readonly now: Date; readonly roomBytes: number | null },
@@ -261,13 +261,13 @@ async function freeBytesOf(folder: string): Promise<number | null> {
   );
 }
 
-/** The shortest time for a pace; over less, one checkpoint or import would count. */
+/** Minimum time for measuring a pace. Over less, a single checkpoint or import would distort it. */
 const leastHours = 3;
 
-/** A sample is valid for this long, so that two failed ones do not matter. */
+/** A sample is valid this long, so that two failed ones do not matter. */
 const freshMinutes = 40;
 
-/** Returns null when the free space is unknown. */
+/** Returns null if the free space is unknown. */
 export async function diskFacts(pool: Pool, now: Date): Promise<DiskFacts | null> {
   const { rows } = await pool.query<{ free: number; before: number | null; hours: number | null }>(
     `select latest.free_bytes::float8 as free, before.free_bytes::float8 as before,

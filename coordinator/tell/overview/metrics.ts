@@ -1,6 +1,6 @@
 /**
- * The metrics at /metrics, with base units and names by Prometheus' conventions. Values of small sets are labels, and crawlers
- * are limited in number. Counters are fed by the callers of the flows, gauges by the clock (overview/start).
+ * The metrics at /metrics, with base units and names by Prometheus' conventions. Values of small sets are labels, and the
+ * number of crawlers is limited. Events feed the counters, and a job sets the gauges (overview/start).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { knownGate } from "#protocol/bot-gate";
@@ -15,7 +15,7 @@ import type { FinishedRound } from "../../place/delegation/delegation.ts";
 import { MinuteFigures } from "./minute-figures.ts";
 import type { LiveState } from "./overview-ask.ts";
 
-/** The help, then the labels. `statedPages` becomes nearcrawl_stated_pages_total. */
+/** For each counter the help, then the labels. `statedPages` becomes nearcrawl_stated_pages_total. */
 const counters = {
   fetches: ["Results stored, by how the fetch ended", "outcome"],
   fetchFailures: ["Failed fetches by cause: target, network, crawler, us", "blame"],
@@ -109,7 +109,7 @@ export interface Metrics extends CounterMetrics, Gauges {
   readonly coordinators: CoordinatorMetrics;
 }
 
-/** At most this many crawlers have gauges of their own, connected ones first. */
+/** Maximum number of crawlers with gauges of their own, connected ones first. */
 export const maxCrawlersMeasured = 500;
 
 /** `processMetrics` adds memory, event loop and garbage collection. */
@@ -159,7 +159,7 @@ export class Counters {
   readonly figures = new MinuteFigures();
   readonly #refusals = new Map<string, number>();
 
-  /** Counts what arrives: a result that arrives twice counts twice here, and once in the database. */
+  /** Counts what arrives. A result that arrives twice counts twice here, but once in the database. */
   results(batch: ResultBatch, taken: TakenResults): void {
     const pages = batch.results.filter(({ result }) => result.page !== null);
     const fetchedBytes = pages.reduce((sum, { result }) => sum + result.bodyBytes, 0);
@@ -193,7 +193,7 @@ export class Counters {
     }
   }
 
-  /** `refusals`: total so far by code. */
+  /** `refusals` has the total so far by code. */
   observe(live: LiveState, refusals: Readonly<Record<string, number>>): void {
     const { metrics } = this;
     metrics.sessions.set(live.sessions);
@@ -230,5 +230,5 @@ export class Counters {
 const statedOfPage = ({ outcome, preferences = [] }: FetchResult) =>
   outcome.type === "fetched" || outcome.type === "unchanged" ? preferences : [];
 
-/** Measurements of the crawl's own fetches cost no probe. */
+/** Leaves out measurements of the crawl's own fetches, which cost no probe. */
 const paid = ({ probes }: FinishedRound) => probes.filter(({ how }) => how !== "get");

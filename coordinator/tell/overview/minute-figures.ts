@@ -1,6 +1,6 @@
 /**
  * Counts what happens and adds it to its minute every second, so that a coordinator that is killed loses at most one second's
- * figures. What cannot be written is kept for a later turn. A row for an idle minute shows that a coordinator ran.
+ * figures. What cannot be written is kept for a later attempt. A row for an idle minute shows that a coordinator ran.
  */
 import type { CrawlerId } from "#core/ids";
 import type { ResultBatch } from "../../place/crawlers/crawler.ts";
@@ -16,22 +16,22 @@ export const failureColumns = {
 const failures = Object.values(failureColumns);
 
 /**
- * The whole crawl by minute and by day. fetched_bytes: decoded bodies of the pages; shipped_bytes: all results on the wire to
- * the coordinator; probes: without measurements of the crawl's own fetches.
+ * Columns for the whole crawl by minute and by day. fetched_bytes are the decoded bodies of the pages, and shipped_bytes all
+ * results on the wire to the coordinator. probes excludes measurements of the crawl's own fetches.
  */
 export const minuteColumns = [
   ...(["fetches", "pages", "fetched_bytes", "shipped_bytes", "rounds", "probes"] as const),
   ...failures,
 ];
 
-/** One crawler by quarter of an hour and by day. wire_bytes: on the partner's line. */
+/** Columns for one crawler by quarter of an hour and by day. wire_bytes are those on the partner's line. */
 export const crawlerColumns = [...(["fetches", "pages", "wire_bytes"] as const), ...failures];
 
 type Counts<Name extends string> = Readonly<Record<Name, number>>;
 type MinuteCounts = Counts<(typeof minuteColumns)[number]>;
 export type CrawlerCounts = Counts<(typeof crawlerColumns)[number]>;
 
-/** Adds to the figures of that minute, and of the quarter of an hour around it. */
+/** Adds to the figures of a minute, and of the quarter of an hour around it. */
 export type WriteFigures = (
   minute: Date,
   counts: MinuteCounts,
@@ -46,8 +46,8 @@ export class MinuteFigures {
   #minuteMs: number | null = null;
 
   /**
-   * `stored` is the number of the batch's results that were stored. Which ones is unknown, so of a batch with others (sent again,
-   * or without a lease) everything but the shipped bytes counts for that share.
+   * `stored` is how many of the batch's results were stored. If not all were (some were sent again, or had no lease), it is
+   * unknown which, so all figures but the shipped bytes are counted in proportion.
    */
   results({ crawlerId, results }: ResultBatch, stored: number): void {
     const share = results.length === 0 ? 0 : Math.min(1, stored / results.length);
@@ -85,7 +85,7 @@ export class MinuteFigures {
     if (isOver || this.#crawlers.size > 0 || this.#counts.rounds > 0) await this.#write(write, minute);
   }
 
-  /** Writes the current minute when a coordinator stops. */
+  /** Writes the current minute. Call it when a coordinator stops. */
   async flush(write: WriteFigures): Promise<void> {
     if (this.#minuteMs !== null) await this.#write(write, new Date(this.#minuteMs));
   }
@@ -116,12 +116,12 @@ function summed<Name extends string>(
   return Object.fromEntries(sums) as Counts<Name>;
 }
 
-/** Days that minutes are kept. */
+/** How many days minutes are kept. */
 export const minuteDays = 90;
 
-/** Days that crawlers' quarters are kept: people compare crawlers over a week. */
+/** How many days crawlers' quarters are kept. People compare crawlers over a week. */
 export const quarterDays = 7;
 
-/** Days that a crawler's daily sums and the fleet's gauges are kept: a year, and enough to compare weeks with the year before. */
+/** How many days a crawler's daily sums and the fleet's gauges are kept, so that weeks can be compared with a year before. */
 export const crawlerDays = 400;
 export const gaugeDays = 400;

@@ -1,7 +1,7 @@
 /**
  * The overview at /, which operators keep open: alerts, figures, history, queue, failures, the crawlers on a map and in a
- * table, the latest decisions. The live script replaces whole regions, so that page and update share one rendering. Each
- * figure links to its details.
+ * table, the latest decisions. The live script replaces whole regions, so page and update share one rendering. Each figure
+ * links to its details.
  */
 import { z } from "zod";
 import { bytesText, howMany, leastSamples, percentText, sampledShare, spanWords } from "#core/format";
@@ -56,15 +56,15 @@ import { queueOperations, queueTable } from "./queue-ask.ts";
 
 export interface OverviewPorts {
   readonly reads: OverviewReads;
-  /** Null for a command, which has the database alone. */
+  /** Returns null in a command, which has only the database. */
   readonly live: () => LiveState | null;
-  /** Whether a coordinator works on the database; absent: this one does. */
+  /** Whether a coordinator works on the database. If absent, this process is one. */
   readonly runs?: () => Promise<boolean>;
 }
 
 const { get } = operationsOf<OverviewPorts>();
 
-/** The default range of the history, and the one that is kept live. */
+/** The default range of the history, which is also the one that is updated live. */
 export const usualRange = "1h";
 
 export const overviewOperations = {
@@ -148,7 +148,7 @@ const htmlOfEach = (regions: Readonly<Record<string, readonly Node[]>>) =>
   Object.fromEntries(Object.entries(regions).map(([name, nodes]) => [name, nodesHtml(nodes)]));
 
 export const overviewRegions = (overview: Overview) => htmlOfEach(regionsOf(overview));
-/** The alerts alone, for times when the rest cannot be read. */
+/** The alerts alone, for when the rest cannot be read. */
 export const alertRegions = (alerts: readonly Alert[]) => htmlOfEach(alertsOf(alerts));
 
 const tile = (name: string, figure: string | Html, href: string, more: string | Html): Tile => [
@@ -175,7 +175,7 @@ function figures(overview: Overview): readonly Node[] {
   const perRound = totals.rounds > 0 ? (totals.probes / totals.rounds).toFixed(2) : "–";
   const probes = `${countText(totals.probes)} in ${howMany(totals.rounds, "round")}, ${probed} per minute`;
   const wait = queue.p95Seconds === null ? "none is due" : `95 % under ${spanWords(queue.p95Seconds)}`;
-  // Falls back to the stored pages while nothing was fetched in the last day.
+  // If nothing was fetched in the last day, the stored pages are used.
   const sent = lastDay.fetchedBytes > 0 ? lastDay : { ...totals, fetchedBytes: totals.bodyBytes };
   const part = sent.fetchedBytes > 0 ? percentText(sent.shippedBytes / sent.fetchedBytes) : "–";
   const shipped = `${bytesText(sent.shippedBytes)} of ${bytesText(sent.fetchedBytes)} fetched`;
@@ -314,9 +314,9 @@ const blameCell = (blame: Blame) =>
     blame === "us" && html` <span class="small inline">(should be none)</span>`
   }`;
 
-// Crawlers that need attention come first, then those with most subnets.
+// Crawlers that need attention come first, then those with the most subnets.
 
-/** The map shows all, and /fleet lists them. */
+/** How many crawlers the table shows. The map shows all of them, and /fleet lists them. */
 const fleetShown = 25;
 
 function fleetSection(fleet: readonly FleetLine[], at: string): Node {
@@ -386,7 +386,7 @@ export interface LiveState {
   readonly sessions: number;
   readonly roundsUnderWay: number;
   readonly probesUnderWay: number;
-  /** The registry generation of the tree in memory; null while it is empty, absent without a tree. */
+  /** The registry generation of the tree in memory; null while the tree is empty, absent if there is none. */
   readonly treeGeneration?: number | null;
 }
 
@@ -394,8 +394,8 @@ const recentShown = 12;
 const dayMinutes = 24 * 60;
 
 /**
- * `live` is null without a coordinator's memory. When `runs` is false, no coordinator works, and the crawlers' states are
- * outdated.
+ * `live` is null in a process without a coordinator's memory. If `runs` is false, no coordinator works, and the crawlers'
+ * states are outdated.
  */
 export async function showOverview(
   reads: OverviewReads,

@@ -1,6 +1,6 @@
 /**
  * The overview's reads: totals, the latest delegations, crawlers' gauges, readiness. Large tables are sampled, and costly
- * answers cached.
+ * answers are cached.
  */
 
 import type { Pool } from "pg";
@@ -28,7 +28,7 @@ import type { CrawlTotals, RecentDelegation } from "./overview-api.ts";
 import { clockLimit } from "./queue-api.ts";
 import { gatedHosts, hostsInHand, leftOutUrls, longestWaiting, queueAges } from "./queue-reads.ts";
 
-/** SQL: the host `h` waits for a crawler for its subnet. */
+/** SQL: whether the host `h` waits until its subnet has a crawler. */
 const waitsForCrawler = `lease_id is null and state = 'resolved' and due_at is not null and subnet_id is not null
   and not exists (select 1 from delegation d where d.subnet_id = h.subnet_id)`;
 
@@ -48,7 +48,7 @@ const sampledTables = [
   "delegation",
 ] as const;
 
-/** SQL: leased URLs without a result, counted exactly; their rows say due meanwhile. */
+/** SQL: the exact number of leased URLs without a result. Their rows still say due. */
 const urlsUnderLeases =
   "select coalesce(sum(open_urls), 0)::float8 from lease where closed_at is null and not is_check";
 
@@ -110,7 +110,7 @@ function totalsSql(samples: Samples): string {
   ) waiting`;
 }
 
-/** Newest first. */
+/** The latest delegations, newest first. */
 export async function recentDelegations(pool: Pool, limit: number): Promise<RecentDelegation[]> {
   const rows = await toldRows<RecentDelegation & { readonly first: string; readonly last: string }>(
     pool,
@@ -183,7 +183,7 @@ export function createOverviewReads(pool: Pool, nowMs: () => number) {
 
 export type OverviewReads = ReturnType<typeof createOverviewReads>;
 
-/** Caches one answer, asked as of the latest caller's time. */
+/** Caches one answer, which is read as of the latest caller's time. */
 function keptAt<T>(ask: (now: Date) => Promise<T>, nowMs: () => number): (now: Date) => Promise<T> {
   let at = new Date(0);
   const kept = new KeptAnswer(async () => await ask(at), nowMs);
@@ -198,14 +198,14 @@ interface CrawlerGauge {
   readonly name: string;
   readonly online: boolean;
   readonly openLeases: number;
-  /** On its disk, not acknowledged. */
+  /** Unacknowledged results on its disk. */
   readonly waitingResults: number;
-  /** Since its own start, as it reports. */
+  /** Fetched since its own start, as it reports. */
   readonly fetchedBytes: number;
   readonly shippedBytes: number;
 }
 
-/** Connected ones first, so that the limit cuts off those long gone. */
+/** Returns connected crawlers first, so that the limit cuts off those that left long ago. */
 async function crawlerGauges(pool: Pool, most: number): Promise<CrawlerGauge[]> {
   const said = (name: string) =>
     `coalesce(case jsonb_typeof(c.heartbeat -> '${name}') when 'number' then (c.heartbeat ->> '${name}')::float8 end, 0)`;
@@ -231,7 +231,7 @@ export function readinessReads(pool: Pool) {
   return {
     /** Migrations of this software that the database lacks. */
     pendingMigrations: async () => await pendingMigrations(pool),
-    /** Null when no registry was imported. */
+    /** Null if no registry was imported. */
     currentGeneration: async () => await createSubnetStore(pool).currentGeneration(),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * What a coordinator knows of itself without the database: whether that answers and can be written, how late its own process
- * is, how its jobs fare, whether somebody leads. These alerts are kept in memory, and /ready, /alerts, /metrics and the live
- * pages report them in bounded time.
+ * What a coordinator knows about itself without the database: whether the database answers and can be written, how late its
+ * own process is, how its jobs fare, whether some coordinator leads. These alerts are kept in memory, and /ready, /alerts,
+ * /metrics and the live pages report them in bounded time.
  */
 
 import type { EventLoopDelay } from "#core/clock";
@@ -16,12 +16,12 @@ import { type Alert, type AlertList, type AlertName, ownAlertsOf, showAlerts } f
 import type { healthFault } from "./overview-api.ts";
 
 interface OwnHealthPorts {
-  /** `look` checks it now, within a second. */
+  /** The watched database. `look` checks it now, within a second. */
   readonly database: { readonly state: DatabaseState; look(): Promise<DatabaseState> };
   readonly now: () => Date;
   /** The clock of the jobs' times. */
   readonly nowMs: () => number;
-  /** Absent members are not checked, as in tests of pages. */
+  /** This and what follows is not checked if absent, as in tests of pages. */
   readonly jobs?: () => readonly DutyReport[];
   readonly eventLoop?: () => EventLoopDelay;
   readonly journal?: () => DatabaseFault | null;
@@ -33,10 +33,10 @@ interface OwnHealthPorts {
   readonly lead?: { readonly leaderlessMs: number; readonly silentOthers: readonly SilentCoordinator[] };
 }
 
-/** As /ready reports it; code and words are public. */
+/** A fault as /ready reports it. Code and words are public. */
 export type HealthFault = ReadOf<typeof healthFault>;
 
-/** Jobs with at most this interval show whether a coordinator works. */
+/** Jobs that run at least this often show whether a coordinator works. */
 const frequentMs = 10_000;
 const standstillMs = 60_000;
 
@@ -77,7 +77,7 @@ export class OwnHealth {
     return ownAlertsOf(this.facts(), this.#ports.now().getTime(), mutes);
   }
 
-  /** Checks the database and returns why it cannot be asked, or null when it answers. */
+  /** Checks the database. Returns why it cannot be asked, or null if it answers. */
   async silence(): Promise<string | null> {
     return (await this.#ports.database.look()).silent?.words ?? null;
   }
@@ -105,13 +105,13 @@ export class OwnHealth {
     ];
   }
 
-  /** The coordinator is starting, ending, or was perhaps replaced, and refuses crawlers. */
+  /** Reports that the coordinator refuses crawlers, because it is starting, ending or perhaps replaced. */
   #notServed(): HealthFault[] {
     const words = this.#ports.closed?.() ?? null;
     return words === null ? [] : [{ code: "crawlers-not-served", words, since: null, isInTheWay: true }];
   }
 
-  /** Most of the frequent jobs have not ended for a minute. */
+  /** Reports that most of the frequent jobs have not ended for a minute. */
   #standstill(): HealthFault[] {
     const nowMs = this.#ports.nowMs();
     const frequent = (this.#ports.jobs?.() ?? []).filter(({ everyMs }) => everyMs <= frequentMs);
@@ -137,7 +137,7 @@ export class OwnHealth {
   }
 }
 
-/** Returns null when the beginning is unknown. */
+/** Returns null if it is unknown when the fault began. */
 function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
   const times: Partial<Record<AlertName, readonly (number | null)[]>> = {
     "job-failing": facts.jobs.map(({ failingSinceMs }) => failingSinceMs),
@@ -153,9 +153,9 @@ function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
 const faultFacts = (fault: DatabaseFault | null): OwnFacts["silent"] =>
   fault === null ? null : { words: fault.words, sinceMs: fault.since.getTime() };
 
-/** Errors and machine names are only for readers of the alerts. */
+/** Leaves out errors and machine names, which are only for readers of the alerts. */
 function publicWords({ name, count, words }: Alert): string {
-  // Anyone who connects sees the certificate, but the folder is private.
+  // Anyone who connects sees the certificate, but its folder is private.
   if (name === "certificate-ending" || name === "certificate-left")
     return words.replace(/(?<=^| )\/\S*\//, "").replace(/\.$/, "");
   const jobs = (one: string, many: string) => `${count === 1 ? `a job ${one}` : `${count} jobs ${many}`}`;
@@ -180,9 +180,9 @@ function wordsOf(error: unknown): string {
 
 // Alerts in bounded time: from the database if it answers soon enough, else from memory.
 
-/** Facts are a few small queries; after this time the database itself is checked. */
+/** Reading the facts takes a few small queries. If it takes longer, the database itself is checked. */
 const factsMs = 300;
-/** A database that answers slowly is given this long. */
+/** Time limit for a database that answers slowly. */
 const slowFactsMs = 5000;
 
 export function withOwnFacts<Reads extends AlertReads>(
@@ -200,7 +200,7 @@ export class AlertsInTime {
   readonly #health: OwnHealth;
   #mutes: readonly AlertMute[] = [];
 
-  /** `reads` include the coordinator's own facts. */
+  /** `reads` must include the coordinator's own facts. */
   constructor(reads: AlertReads, health: OwnHealth) {
     this.#reads = reads;
     this.#health = health;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { dateTime, orNull, record, type ToldOf } from "../../web/api-operation.ts";
 import { chartHistorySchema } from "../../web/chart-history.ts";
 
-/** Why a due host is not being fetched: the first that applies (queue-words). */
+/** Why a due host is not being fetched. The first that applies is given (queue-words). */
 export const waitReasons = [
   ...(["no-address", "no-delegation", "no-ipv6", "crawler-offline", "crawler-draining", "budget"] as const),
   ...(["politeness", "crawler-full", "in-line"] as const),
@@ -16,16 +16,19 @@ const paceLimits = [
 ] as const;
 export type PaceLimit = (typeof paceLimits)[number];
 
-/** What limits the crawl as a whole: the reasons of waiting hosts, with `politeness` split up. What can be helped comes first. */
+/**
+ * What limits the crawl as a whole: the reasons of waiting hosts, with `politeness` split up. Those that people can change
+ * come first.
+ */
 export const limitCodes = [
   ...(["nothing-due", "no-delegation", "no-ipv6", "crawler-offline", "crawler-draining", "budget"] as const),
   ...(["crawler-full", ...paceLimits, "in-line", "no-address"] as const),
 ] as const satisfies readonly ("nothing-due" | WaitReason | PaceLimit)[];
-/** Nothing is handed out while a coordinator's clock is wrong, whatever else is in the way. */
+/** While a coordinator's clock is wrong, nothing is handed out, whatever other limits there are. */
 export const clockLimit = "coordinator-clock";
 export type LimitCode = (typeof limitCodes)[number];
 
-/** A list of one reason covers only this many of the longest waiting hosts. */
+/** A list for one reason covers only this many of the longest waiting hosts. */
 export const queueFront = 5000;
 
 export const inHandSorts = ["rate", "open", "since", "host"] as const;

@@ -1,4 +1,4 @@
-/** /fleet/queue and /fleet/in-hand: what is due and not being fetched, and why; what is being fetched, and how fast. */
+/** /fleet/queue: what is due but not being fetched, and why. /fleet/in-hand: what is being fetched, and how fast. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany, whenWords } from "#core/format";
@@ -45,10 +45,10 @@ import { paceLimitWords, waitReasonWords, waitWords } from "./queue-words.ts";
 
 const { get } = operationsOf<{ readonly reads: OverviewReads }>();
 
-/** Rows of a table, at most; programs may have more. */
+/** Maximum number of rows of a table. Programs may have more. */
 export const rowsShown = ({ isCsv }: { readonly isCsv: boolean }) => (isCsv ? 1000 : 100);
 
-/** Of the hosts at their limits. */
+/** How many of the hosts at their limits are shown. */
 const leftOutShown = 10;
 
 export const queueOperations = {
@@ -141,7 +141,7 @@ function leadWords({ hosts, isEstimate, verdict }: QueueAges): Html {
 progress.${isEstimate && " There are many, so this is estimated from a part of them."}${limit}`;
 }
 
-/** Hosts that are due, by what they wait for. */
+/** The number of due hosts by what they wait for. */
 export function queueTable(queue: QueueAges): Node {
   const about: Unit = (hosts) => `${queue.isEstimate ? "about " : ""}${countText(hosts)}`;
   type Line = Pick<QueueAges, "hosts" | "medianSeconds" | "p95Seconds" | "oldestSeconds"> & {

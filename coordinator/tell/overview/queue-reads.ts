@@ -1,7 +1,7 @@
 /**
- * Reads of the queue: due hosts that are not being fetched, how long they have waited and for what; hosts in progress; hosts
- * behind bot gates. Ages count every due host, or a sample of many. The longest waiting come exactly from an index, except
- * for hosts without an address, which come in the order in which DNS is asked.
+ * Reads the queue: due hosts that are not being fetched, how long they have waited and for what; hosts in progress; hosts
+ * behind bot gates. Ages count every due host, or a sample if there are many. The longest waiting are read exactly, from an
+ * index. Hosts without an address are in the order of their DNS look-ups instead.
  */
 
 import type { Pool } from "pg";
@@ -30,34 +30,34 @@ import {
 } from "./queue-api.ts";
 import { type LimitCount, verdictOf } from "./queue-words.ts";
 
-/** Some thirty thousand hosts; each is looked up in three tables, which costs more than counting. */
+/** Enough for some thirty thousand hosts. Each is looked up in three tables, which costs more than counting. */
 const queueMostBytes = 8 * 2 ** 20;
 
 /**
- * SQL: hosts that could be fetched now as far as they themselves are concerned, or whose address is unknown. Hosts that ask
- * for payment and rest a week for that wait for nothing, and neither do those that rest behind a bot gate. $1 is now.
+ * SQL: hosts that nothing of their own keeps from being fetched, or whose address is unknown. Hosts that demand payment, or
+ * are behind a bot gate, and are left alone for a time do not count as waiting. $1 is now.
  */
 const isOpen = `h.lease_id is null and h.due_at <= $1 and h.opt_out_id is null
   and not ((coalesce(h.payments_asked, 0) >= ${paymentsInARow} or h.challenges is not null) and h.not_before > $1)`;
 
-/** SQL: served by an index in the order in which hosts became due. */
+/** SQL: an index serves this in the order in which hosts became due. */
 const isDue = `h.state = 'resolved' and ${isOpen}`;
 
 /**
- * Failed look-ups in a row, half a minute apart at first and doubling (resolution-store). After eight hours of them a name
- * does not exist, and waits for nothing.
+ * Maximum number of failed look-ups in a row, half a minute apart at first and doubling (resolution-store). After eight hours
+ * of them, a name counts as nonexistent and does not wait.
  */
 const mostLookUps = 10;
 
-/** SQL: DNS was not asked for its address yet, or has given none. */
+/** SQL: whether DNS was not asked for its address yet, or has given none. */
 const isUnplaced = `(h.state = 'unresolved' or h.state = 'unresolvable' and h.resolve_failures <= ${mostLookUps})`;
 
-/** SQL: served by an index in the order in which DNS is asked. */
+/** SQL: an index serves this in the order of DNS look-ups. */
 const hasNoAddress = `h.state in ('unresolved', 'unresolvable') and ${isUnplaced} and ${isOpen}`;
 
 /**
- * SQL: each crawler with what blocks all of its hosts, or null. The day's budget comes from quarters of an hour, the last of
- * which may be a minute old.
+ * SQL: each crawler with what blocks all of its hosts, or null. The use of the day's budget is summed from quarters of an
+ * hour, the last of which may be a minute old.
  */
 const standingCrawlers = `
   select c.crawler_id, c.name, c.speaks_ipv6, said.holding_back,
@@ -84,7 +84,7 @@ const standingCrawlers = `
     select crawler_id, count(*) as leases from lease where closed_at is null group by crawler_id
   ) leased using (crawler_id)`;
 
-/** SQL: another crawler has its turn at one of the host's addresses, or the address rests. */
+/** SQL: whether another crawler is using one of the host's addresses, or the address is left alone. */
 const addressIsTaken = `exists (
   select
   from unnest(h.addresses[1:8] || h.seen_addresses) a
@@ -108,7 +108,7 @@ const withCrawler = `
 
 interface AgeRow {
   reason: WaitReason | null;
-  /** Only of hosts that wait for the site's pace. */
+  /** Set only for hosts that wait for the site's pace. */
   pace: PaceLimit | null;
   /** Whether the row counts a kind of pace. */
   of_pace: boolean;
@@ -175,7 +175,7 @@ function ageOf(row: AgeRow | undefined, { factor }: TableSample): QueueAge {
 
 const rounded = (seconds: number | null) => (seconds === null ? null : Math.round(seconds));
 
-/** SQL: the longest due hosts, and as many hosts without an address in the order of their DNS look-ups. */
+/** Returns SQL for the longest due hosts, and as many hosts without an address in the order of their DNS look-ups. */
 const frontSql = (columns: string, most: string) => `
   (select ${columns} from frontier_host h where ${isDue} order by h.due_at, h.host_hash limit ${most})
   union all
@@ -190,10 +190,10 @@ async function oldest(pool: Pool, now: Date): Promise<number | null> {
   return rounded(rows[0]?.age ?? null);
 }
 
-/** The sum covers the hosts that skip most. */
+/** The sum covers this many hosts, those with the most skipped URLs. */
 const leftOutHosts = 10_000;
 
-/** Hosts at their limits, those with most skipped URLs first, in the order of an index. */
+/** Returns hosts at their limits, those with the most skipped URLs first, in the order of an index. */
 export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrls> {
   const { rows } = await pool.query<{ host: string; urls: number; all_urls: number; all_hosts: number }>(
     `select host, urls, sum(urls) over () as all_urls, count(*) over ()::float8 as all_hosts
@@ -218,7 +218,7 @@ export async function leftOutUrls(pool: Pool, shown: number): Promise<LeftOutUrl
   };
 }
 
-/** A `backOffMs` of 0 is none. */
+/** A `backOffMs` of 0 means that there is no back-off. */
 interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
   readonly first: string | null;
   readonly last: string | null;
@@ -229,7 +229,7 @@ interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
   readonly tolerated: KeptRate | null;
 }
 
-/** Searches the front of the queue for one reason, or all. */
+/** Searches the front of the queue for one reason, or for all. */
 export async function longestWaiting(
   pool: Pool,
   query: { readonly reason: WaitReason | null; readonly most: number },
@@ -279,7 +279,7 @@ const backOffEnd = "h.backed_off_at + h.back_off_ms * interval '1 millisecond'";
 /** SQL: the end of host `h`'s back-off, or null. $1 is now. */
 const backOffUntil = `case when h.back_off_ms > 0 and ${backOffEnd} > $1 then ${backOffEnd} end`;
 
-/** A crawler rests five times as long as an answer took (responseTimeFactor); over 2 s is slow. */
+/** A crawler waits five times as long as an answer took (responseTimeFactor). An answer that takes over 2 s is slow. */
 const slowAnswerMs = 2000;
 
 /** The usual pace, one request a second. */
@@ -295,7 +295,7 @@ const paceLimit = `case
     else 'usual-pace'
   end`;
 
-/** Comparisons are left out, because they concern crawlers, not the crawl. */
+/** Leaves out comparisons, because they concern crawlers, not the crawl. */
 const inHand = `lease l
      join frontier_host h on h.host_hash = l.host_hash
      join crawler c on c.crawler_id = l.crawler_id
@@ -341,7 +341,10 @@ async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {
   return rows;
 }
 
-/** Counted quickly; hosts behind gates have an index of their own. */
+/**
+ * How many bytes of frontier_host are sampled to estimate how many hosts were asked. Gated hosts are counted exactly, through
+ * their own index.
+ */
 const countedBytes = 8 * 2 ** 20;
 const hostsShown = 10;
 

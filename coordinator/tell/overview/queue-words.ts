@@ -9,7 +9,7 @@ import {
   type WaitReason,
 } from "./queue-api.ts";
 
-/** `words` completes "waits for"; `name` is shorter, for charts. */
+/** `words` completes "waits for". `name` is shorter, for charts. */
 export const waitReasonWords: Readonly<
   Record<WaitReason, { readonly words: string; readonly name: string }>
 > = {
@@ -24,7 +24,7 @@ export const waitReasonWords: Readonly<
   "in-line": { words: "their turn", name: "next in line" },
 };
 
-/** What keeps a host from being asked more often. */
+/** What keeps a host from being asked more often, in words. */
 export const paceLimitWords: Readonly<Record<PaceLimit, string>> = {
   "back-off": "its back-off after 429, 503 or no answer",
   "site-cap": "an operator's cap on its site",
@@ -72,7 +72,7 @@ export interface LimitCount {
   readonly hosts: number;
 }
 
-/** What limits the crawl: whatever is in the way of the most hosts, or of several equal ones the first in `limitCodes`. */
+/** Returns what limits the crawl: the reason of the most hosts, or of several equal ones the first in `limitCodes`. */
 export function verdictOf(counts: readonly LimitCount[]): Verdict {
   const place = ({ limit }: LimitCount) => limitCodes.indexOf(limit);
   const [most] = counts

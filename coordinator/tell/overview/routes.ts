@@ -30,7 +30,7 @@ export interface OverviewPagePorts extends OverviewPorts {
   readonly version: string;
 }
 
-/** `reads` include the coordinator's own facts. */
+/** `reads` must include the coordinator's own facts. */
 export function overviewPages(ports: OverviewPagePorts): WebPart {
   const alerts = new AlertsInTime(ports.reads, ports.health);
   const operations = { ...alertOperations, ...overviewOperations };
@@ -40,7 +40,7 @@ export function overviewPages(ports: OverviewPagePorts): WebPart {
   };
 }
 
-/** Enough for an office with a page on every desk, while other addresses find room. */
+/** Enough for an office with a page on every desk, while other addresses still find a slot. */
 export const maxListenersOfAddress = 30;
 
 interface EventPorts extends OverviewPagePorts {
@@ -48,14 +48,14 @@ interface EventPorts extends OverviewPagePorts {
   readonly access: Access;
 }
 
-/** After this time only the alerts are sent, and the rest of the page stays as it was. */
+/** After this time, only the alerts are sent, and the rest of the page remains as it was. */
 const renderMs = 10_000;
 
 const minuteMs = 60_000;
 
 function addEvents(app: FastifyInstance, ports: EventPorts): void {
   const everything = async () => {
-    // Rounded to the minute, so that charts do not change in between.
+    // The time is rounded to the minute, so that charts do not change in between.
     const now = ports.now();
     const minute = new Date(Math.floor(now.getTime() / minuteMs) * minuteMs);
     const range = timeRange({}, minute, usualRange);
@@ -107,7 +107,7 @@ const tickMs = 2000;
 
 const maxBehindBytes = 1_000_000;
 
-/** After this time the browser must reconnect and is authorised again, so that signed-out people hear no more. */
+/** After this time the browser must reconnect and is authorised again, so that signed-out people get no more. */
 const mostStreamMs = 300_000;
 
 export class LiveEvents {
@@ -187,7 +187,7 @@ export class LiveEvents {
   #stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
-    // A render from before the pause would be outdated.
+    // Regions rendered before a pause would be outdated.
     this.#sent = {};
   }
 }
@@ -209,7 +209,7 @@ interface OperationPorts {
   readonly settings: { readonly version: string };
 }
 
-/** Answered however busy the coordinator is, at the cost of one check of the database for all callers. */
+/** These routes answer however busy the coordinator is, at the cost of one check of the database for all callers. */
 const always = { config: { boundedElsewhere: true } } as const;
 
 export function addOperation(app: FastifyInstance, ports: OperationPorts): void {
@@ -236,10 +236,10 @@ export function addOperation(app: FastifyInstance, ports: OperationPorts): void 
   });
 }
 
-/** As long as a check of the database takes at most. */
+/** The maximum duration of a check of the database. */
 const factsMs = 1000;
 
-/** When the database does not say whether migrations are missing, none count as missing. */
+/** If the database does not say whether migrations are missing, none count as missing. */
 async function faultsNow(ports: OperationPorts): Promise<HealthFault[]> {
   const [faults, missing] = await Promise.all([
     ports.health.look(),
@@ -254,7 +254,7 @@ async function faultsNow(ports: OperationPorts): Promise<HealthFault[]> {
   return [...(missing ?? []), ...faults];
 }
 
-/** A tree that is one import behind still serves. */
+/** A tree that is one import behind is good enough. */
 async function missingParts({ reads, live }: OperationPorts): Promise<HealthFault[]> {
   const [pending, generation] = await Promise.all([reads.pendingMigrations(), reads.currentGeneration()]);
   const missing: HealthFault[] = [];

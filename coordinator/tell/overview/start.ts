@@ -51,7 +51,7 @@ interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
   readonly pool: Pool;
   readonly timekeeper: Pick<Timekeeper, "every">;
   readonly counters: Counters;
-  /** Whether the crawlers have measured each other, so that rounds may begin. */
+  /** Whether the crawlers have measured each other, so that probe rounds may begin. */
   readonly isSettled: () => boolean;
   readonly version: string;
   readonly health: Pick<OwnHealth, "facts">;
@@ -65,16 +65,16 @@ interface OverviewDuties {
   stop(): Promise<void>;
 }
 
-/** A coordinator that is killed loses at most this much. */
+/** A coordinator that is killed loses the figures of at most this time. */
 const figuresMs = 1000;
 /** Prometheus' usual interval. */
 const observeMs = 30_000;
 const forgetMs = 3_600_000;
-/** Measuring the database makes the server look at each of its files. */
+/** Seldom, because to measure the database, the server looks at each of its files. */
 const diskMs = 600_000;
 const sampleMs = 30_000;
 
-/** Samples are kept longer than they count, for the charts. */
+/** Samples are kept, for the charts, longer than they count. */
 const keptDays = 3 * accuracyDays;
 
 export function overviewDuties(
@@ -108,7 +108,7 @@ export function overviewDuties(
         if (binMs === gaugedMs) return;
         const at = new Date(binMs);
         const isFirst = await addGauges(pool, at, gaugesOf(seen));
-        // Each crawler in the first sample of an hour, or of the process.
+        // Each crawler is written with the first sample of an hour, or of the process.
         if (isFirst && (at.getUTCMinutes() === 0 || gaugedMs === 0))
           await addStandings(pool, at, seen.crawlers);
         gaugedMs = binMs;
@@ -147,7 +147,7 @@ export function overviewDuties(
 interface LiveParts {
   readonly startedAt: Date;
   readonly gateway: CrawlerGateway;
-  /** The whole fleet, not only this coordinator's crawlers. */
+  /** The whole fleet rather than only this coordinator's crawlers. */
   readonly fleet: { online(): readonly CrawlerId[] };
   readonly queue: DelegationQueue;
   readonly settling: FleetSettling;
@@ -247,7 +247,7 @@ function setAll<Label extends string>(
     gauge.set({ [label]: name } as Record<Label, string>, value);
 }
 
-/** Resets the gauge first, so that what no longer exists leaves no series. */
+/** Resets the gauge first, so that no series remains for what no longer exists. */
 function setEach<Label extends string, One extends { readonly name: string }>(
   gauge: Gauge<Label>,
   label: Label,
@@ -262,7 +262,7 @@ function setSeconds(gauge: Gauge, ms: number | null): void {
   if (ms !== null) gauge.set(ms / 1000);
 }
 
-/** Needs no database. `leads`: this coordinator does what is done once for the fleet. */
+/** Needs no database. `leads` means that this coordinator does the work that is done once for the fleet. */
 export function observeOwn(
   metrics: Metrics,
   health: Pick<OwnHealth, "facts" | "alerts">,
@@ -282,7 +282,7 @@ export function observeOwn(
   }
   const counts = new Map(health.alerts().map(({ name, count }) => [name, count]));
   for (const { name, severity } of alertRules) {
-    // `observeOperation` sets what the database knows as well.
+    // `observeOperation` sets the alerts that the database knows as well.
     if (!ownAlertNames.has(name) || (name === "coordinator-silent" && silent === null)) continue;
     metrics.alerts.set({ name, severity }, counts.get(name) ?? 0);
   }
@@ -299,8 +299,8 @@ export function observeIndex(metrics: Metrics, state: IndexState): void {
 const bringBackDuty = "bring-back-what-is-of-the-future";
 
 /**
- * Schedules the removal of old incidents and turns, and the repair of times that a clock wrote ahead. Returns what is to be
- * called when the clock is right again, with the distance of its jump.
+ * Schedules the removal of old incidents and turns, and the repair of times that a clock wrote ahead. Returns a function to
+ * call when the clock is right again, with the distance of its jump.
  */
 export function scheduleUpkeep(parts: {
   readonly pool: Pool;
@@ -314,7 +314,7 @@ export function scheduleUpkeep(parts: {
     await incidents.forgetOld(now());
     await forgetTurns(pool, now());
   });
-  // Checked once after a start, because the clock may have been corrected while nothing ran.
+  // Times are checked once after a start, because the clock may have been corrected while nothing ran.
   let isSuspect = true;
   let isKnown = false;
   timekeeper.every(bringBackDuty, bringBackMs, async () => {
@@ -337,7 +337,7 @@ export function scheduleUpkeep(parts: {
 }
 
 const bringBackMs = 60_000;
-/** More than coordinators' clocks differ. */
+/** More than the clocks of coordinators differ. */
 const clocksApartMs = 120_000;
 
 type PartOptions = { readonly pool: Pool } & Omit<OverviewPagePorts, "reads">;

@@ -158,7 +158,7 @@ function choicesOf(
 }
 
 function coverageHistory({ days }: CoverageReport, asked: CoverageQuestion, now: Date): ChartHistory {
-  // Each day is drawn at its noon, and today in the morning at this moment, since charts leave out the future.
+  // Each day is drawn at its noon. In the morning, today is drawn at this moment, because charts leave out the future.
   const noonOrNow = (day: string) => new Date(Math.min(Date.parse(`${day}T12:00:00.000Z`), now.getTime()));
   const times = days.map(({ day }) => noonOrNow(day).toISOString());
   const whenEmpty = "No data in this range.";

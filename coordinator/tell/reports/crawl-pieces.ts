@@ -1,6 +1,6 @@
 /**
- * The basis of reports: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts with another
- * crawler, together with its properties, daily fetches and distance.
+ * The basis of reports: the crawl in pieces. A piece is a subnet with hosts, or those of its hosts that have another crawler,
+ * with its properties, daily fetches and distance.
  */
 
 import { enoughSamples } from "#core/format";
@@ -10,12 +10,12 @@ import { type CrawlerRtt, RttTable, unknownRttMs } from "../../place/distances/p
 
 export interface CrawlPiece {
   readonly subnetId: SubnetId;
-  /** Null: nobody. */
+  /** Null if nobody crawls it. */
   readonly crawlerId: CrawlerId | null;
-  /** From its crawler; null when not measured or meaningless because the range answers from many places. */
+  /** RTT from its crawler; null if it was not measured, or is meaningless because the range answers from many places. */
   readonly rttMs: number | null;
   readonly isAnycast: boolean;
-  /** It was assigned elsewhere because the nearest crawler has no capacity. */
+  /** Whether it was assigned elsewhere because the nearest crawler has no capacity. */
   readonly isDisplaced: boolean;
   /** The time of its last probe round. */
   readonly decidedAt: Date | null;
@@ -27,18 +27,18 @@ export interface CrawlPiece {
 }
 
 export interface ReportedCrawler extends Pick<CrawlerRecord, "crawlerId" | "name" | "country" | "state"> {
-  /** Neither blocked nor untrusted, so it may get subnets. */
+  /** Whether it is neither blocked nor untrusted, so it may get subnets. */
   readonly isTrusted: boolean;
 }
 
-/** Connected, trusted and staying. */
+/** Whether it may get subnets: it is connected, trusted and staying. */
 export const mayTake = ({ state, isTrusted }: ReportedCrawler): boolean => state === "online" && isTrusted;
 
 /** The cost of distance: pages × ms. */
 export const costOf = ({ pagesPerDay, rttMs }: Pick<CrawlPiece, "pagesPerDay" | "rttMs">): number =>
   pagesPerDay * (rttMs ?? 0);
 
-/** The weighted median; null without weights. */
+/** Returns the weighted median, or null if there are no weights. */
 export function weightedMedian(
   values: readonly { readonly value: number; readonly weight: number }[],
 ): number | null {
@@ -52,8 +52,8 @@ export function weightedMedian(
   return null;
 }
 
-// Each crawler's distance from the most costly pieces: measured in the last probe round, otherwise predicted as in
-// balancing (distances/predicted-rtts).
+// Each crawler's distance from the most costly pieces, either measured in the last probe round or predicted as in balancing
+// (distances/predicted-rtts).
 
 export interface MeasuredRtt {
   readonly subnetId: SubnetId;
@@ -65,14 +65,14 @@ interface OtherCrawler {
   readonly crawlerId: CrawlerId;
   readonly rttMs: number;
   readonly isMeasured: boolean;
-  /** The standard deviation of a prediction; 0 when measured. */
+  /** The standard deviation of a prediction; 0 if it was measured. */
   readonly spreadMs: number;
 }
 
-/** A prediction this vague is useless. */
+/** A prediction with this deviation is useless. */
 const vaguestMs = unknownRttMs / 2;
 
-/** Pieces measured by their own crawler; the others have no row. */
+/** A piece that was measured by its own crawler. */
 export type MeasuredPiece = CrawlPiece & { readonly crawlerId: CrawlerId; readonly rttMs: number };
 
 export const isMeasuredPiece = (piece: CrawlPiece): piece is MeasuredPiece =>
@@ -84,7 +84,7 @@ export class PieceDistances {
   readonly #rowOf = new Map<MeasuredPiece, number>();
   #scratch = new Float64Array(0);
 
-  /** Predictions are made for `candidates`. */
+  /** Predictions are made only for `candidates`. */
   constructor(
     pieces: readonly MeasuredPiece[],
     {
@@ -110,17 +110,17 @@ export class PieceDistances {
     }
   }
 
-  /** The nearest known candidate other than its own crawler, or null. */
+  /** Returns the nearest known candidate other than its own crawler, or null. */
   nearestOther(piece: MeasuredPiece): OtherCrawler | null {
     return this.#others(piece)[0] ?? null;
   }
 
-  /** Crawlers nearer by at least this much, nearest first. */
+  /** Returns crawlers that are nearer by at least `byMs`, nearest first. */
   nearerOthers(piece: MeasuredPiece, byMs: number): OtherCrawler[] {
     return this.#others(piece).filter(({ rttMs }) => piece.rttMs - rttMs >= byMs);
   }
 
-  /** Measurements by all crawlers, candidates or not. */
+  /** Returns the measurements by all crawlers, candidates or not. */
   measuredOf(piece: MeasuredPiece): ReadonlyMap<CrawlerId, number> {
     const row = this.#rowOf.get(piece);
     return row === undefined ? new Map() : this.#table.measuredOf(row);
@@ -155,11 +155,11 @@ export class PieceDistances {
   }
 }
 
-/** In a large fleet only the nearest ones matter. */
+/** Maximum number of other crawlers. In a large fleet, only the nearest ones matter. */
 const mostOthers = 20;
 
-// The measured distance of crawlers from subnets of their own country, which is the expectation for another crawler
-// there. Countries with too few measurements use those of all countries.
+// The measured distance of crawlers from subnets of their own country. It is the expectation for a further crawler there.
+// Countries with too few measurements use those of all countries.
 
 interface HomeRtt {
   readonly medianMs: number;
@@ -168,13 +168,13 @@ interface HomeRtt {
    * outliers.
    */
   readonly spreadMs: number;
-  /** Subnets measured from their own country. */
+  /** How many subnets were measured from their own country. */
   readonly subnets: number;
-  /** Null: all countries together. */
+  /** Null for all countries together. */
   readonly country: string | null;
 }
 
-/** Null: too few measurements anywhere. */
+/** Returns null if there are too few measurements anywhere. */
 export type HomeRttOf = (country: string) => HomeRtt | null;
 
 export function homeRtts(pieces: Iterable<CrawlPiece>, crawlers: Iterable<ReportedCrawler>): HomeRttOf {

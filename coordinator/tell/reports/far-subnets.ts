@@ -1,7 +1,7 @@
 /**
- * Poorly served subnets and their remedies. A piece is far when another crawler measured less, when others of its holder or
- * country get less, or when its country has no crawler although one there would be nearer. Ordered by the daily saving of the
- * best remedy: pages × ms.
+ * Poorly served subnets and their remedies. A piece is far if another crawler measured less, if other pieces of its holder or
+ * country get less, or if its country has no crawler although one there would be nearer. They are ordered by the daily saving
+ * of the best remedy: pages × ms.
  */
 import { howMany, msText, spanWords } from "#core/format";
 import type { CrawlerId } from "#core/ids";
@@ -39,7 +39,7 @@ interface FarPorts {
   readonly now: Date;
 }
 
-/** A smaller difference is within the daily variation. */
+/** A smaller difference is within daily variation. */
 const leastSavedMs = 10;
 
 /** A holder or country needs this many nearer pieces to be evidence. */
@@ -100,7 +100,7 @@ function usualRtts<Key>(
   );
 }
 
-/** Returns the remedy that saves most, or null when the piece is not far. */
+/** Returns the remedy that saves most, or null if the piece is not far. */
 function bestHelp(piece: MeasuredPiece, facts: Facts): Help | null {
   const helps = [
     ...measuredHelp(piece, facts),
@@ -111,7 +111,7 @@ function bestHelp(piece: MeasuredPiece, facts: Facts): Help | null {
   return helps.sort((a, b) => b.savesMs - a.savesMs)[0] ?? null;
 }
 
-/** Another crawler measured less in the last round: it is offline, full, or arrived since. */
+/** Another crawler measured less in the last round, but is offline or full, or has arrived since. */
 function measuredHelp(piece: MeasuredPiece, { distances, crawlerOf, denies }: Facts): Help[] {
   return [...distances.measuredOf(piece)].flatMap(([crawlerId, rttMs]): Help[] => {
     const other = crawlerOf.get(crawlerId);

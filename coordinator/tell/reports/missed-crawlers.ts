@@ -1,25 +1,25 @@
 /**
- * The impact of losing a crawler: each of its pieces would go to the next nearest crawler, from which every daily page takes
- * longer. Capacity is ignored.
+ * The impact of losing a crawler. Each of its pieces would go to the next nearest crawler, from which each of its daily pages
+ * takes longer. Capacity is ignored.
  */
 import type { CrawlerId } from "#core/ids";
 import { type MeasuredPiece, mayTake, type PieceDistances, type ReportedCrawler } from "./crawl-pieces.ts";
 
 interface MissedCrawler extends Omit<ReportedCrawler, "isTrusted"> {
-  /** Its compared pieces, and all its pieces. */
+  /** How many of its pieces are compared, and how many it has. */
   readonly subnets: number;
   readonly pagesPerDay: number;
   /** Round-trip time lost per day: ms × pages. */
   readonly lostMsPages: number;
-  /** Per page with a known next nearest crawler; null without any. */
+  /** Mean over pages whose next nearest crawler is known; null if there are none. */
   readonly meanLostMs: number | null;
-  /** Daily pages whose next nearest crawler was measured, predicted, or is unknown. */
+  /** How many daily pages' next nearest crawler was measured, was predicted, or is unknown. */
   readonly measuredPages: number;
   readonly predictedPages: number;
   readonly unknownPages: number;
-  /** The uncertainty of predictions (ms, weighted by pages); null without predictions. */
+  /** The uncertainty of predictions (ms, weighted by pages); null if there are none. */
   readonly spreadMs: number | null;
-  /** The crawler that would take most of its pages; null when none is known. */
+  /** The crawler that would get most of its pages; null if none is known. */
   readonly successor: string | null;
   readonly successorPages: number;
 }
@@ -34,7 +34,7 @@ interface Tally {
   readonly successors: Map<CrawlerId, number>;
 }
 
-/** Connected crawlers, the greatest impact first. */
+/** Returns the connected crawlers, the greatest impact first. */
 export function missedCrawlers(
   pieces: readonly MeasuredPiece[],
   crawlers: readonly ReportedCrawler[],

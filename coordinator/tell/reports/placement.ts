@@ -1,8 +1,8 @@
 /**
- * Chooses places for new crawlers by greedy k-median: each time the site that saves the most round-trip time in
- * addition to those before it. Savings are the expected reduction in RTT times daily pages. They only shrink as sites
- * are added, so most need no re-evaluation (lazy evaluation: M. Minoux 1978, "Accelerated greedy algorithms for
- * maximizing submodular set functions").
+ * Chooses places for new crawlers by greedy k-median: each step adds the site that saves the most round-trip time in addition
+ * to the sites before it. Savings are the expected reduction in RTT times daily pages. They only shrink as sites are added,
+ * so most need no re-evaluation (lazy evaluation: M. Minoux 1978, "Accelerated greedy algorithms for maximizing submodular
+ * set functions").
  */
 import type { CrawlerId } from "#core/ids";
 import { expectedGainMs, type RttBounds, rttBounds } from "../../place/distances/predicted-rtts.ts";
@@ -17,14 +17,14 @@ import {
 interface PlacedLoad {
   readonly pagesPerDay: number;
   readonly rttMs: number;
-  /** Sites that could serve it, and their distance. */
+  /** The sites that could serve it, with their distance. */
   readonly reach: readonly Reach[];
 }
 
 interface Reach {
   readonly site: string;
   readonly rttMs: number;
-  /** The standard deviation of the distance; absent when unknown. */
+  /** The standard deviation of the distance; absent if unknown. */
   readonly spreadMs?: number;
 }
 
@@ -32,18 +32,18 @@ export interface ChosenSite<Load extends PlacedLoad = PlacedLoad> {
   readonly site: string;
   /** Round-trip time saved per day: ms × pages. */
   readonly savedMsPages: number;
-  /** Daily pages that get nearer. */
+  /** How many daily pages get nearer. */
   readonly pagesPerDay: number;
-  /** The mean RTT of these pages, now and from there. */
+  /** The mean RTT of these pages, now and from the new site. */
   readonly meanNowMs: number;
   readonly meanThenMs: number;
-  /** The uncertainty of the latter. */
+  /** The uncertainty of the RTT from the new site. */
   readonly spreadMs: number;
-  /** What it would serve, greatest saving first. */
+  /** The loads that it would serve, the greatest saving first. */
   readonly served: readonly { readonly load: Load; readonly savedMsPages: number }[];
 }
 
-/** At most `most` sites, each in addition to the earlier ones; none that saves less than `leastMsPages` a day. */
+/** Returns at most `most` sites, each in addition to the earlier ones, and none that saves less than `leastMsPages` a day. */
 export function chooseSites<Load extends PlacedLoad>(
   loads: readonly Load[],
   { most, leastMsPages = 1 }: { readonly most: number; readonly leastMsPages?: number },
@@ -78,7 +78,7 @@ export function chooseSites<Load extends PlacedLoad>(
   return chosen;
 }
 
-/** The load at this index, from a site. */
+/** The load at this index, as reached from a site. */
 interface Reached {
   readonly at: number;
   readonly rttMs: number;
@@ -123,20 +123,20 @@ function chosenSite<Load extends PlacedLoad>(
   };
 }
 
-// The expected distance between subnets and a crawler that does not exist yet. A place is a country, a holder's
-// network or a published region. For its own subnets, the expectation is the current in-country RTT (`homeRtts`). For
-// others it follows from crawlers that measured both: if crawler c is D from the place and y from the subnet, the new
-// one is between |D − y| and D + y (distances/predicted-rtts). Single measurements are noisy, so D is the median over
-// several subnets, as greedy k-center under noisy distances takes a core of points for a cluster (Addanki, Galhotra
-// and Saha 2021, "How to design robust algorithms using noisy comparison oracle", arXiv 2011.01973), and other
-// subnets count by the expected gain under that uncertainty.
+// The expected distance between subnets and a crawler that does not exist yet. A place is a country, a holder's network or a
+// published region. For its own subnets, the expectation is the current in-country RTT (`homeRtts`). For others it follows
+// from crawlers that measured both: if a crawler is D from the place and y from the subnet, the new one is between |D − y|
+// and D + y away (distances/predicted-rtts). Single measurements are noisy, so D is the median over several subnets, as
+// greedy k-center under noisy distances represents a cluster by a core of points (Addanki, Galhotra and Saha 2021, "How to
+// design robust algorithms using noisy comparison oracle", arXiv 2011.01973). Other subnets count with the expected gain
+// under that uncertainty.
 
 export interface Place {
   readonly kind: "country" | "holder";
   readonly key: string;
 }
 
-/** The places of a piece. */
+/** Returns the places of a piece. */
 export type PlacesOf = (piece: CrawlPiece) => readonly Place[];
 
 const countryAndHolder: PlacesOf = ({ country, holderId }) => [
@@ -158,27 +158,31 @@ interface ExpectedRtt {
 }
 
 interface ReachPorts {
-  /** Each crawler's measurement of a piece, including its own; when empty, only its own place can serve it. */
+  /**
+   * Returns each crawler's measurement of a piece, including that of its own. If it is empty, only the piece's own place can
+   * serve it.
+   */
   readonly measuredOf: (piece: MeasuredPiece) => ReadonlyMap<CrawlerId, number>;
   readonly homeRtt: HomeRttOf;
-  /** Countries with a crawler; another one there gains nothing. */
+  /** Countries with a crawler, where a further one gains nothing. */
   readonly served: ReadonlySet<string | null>;
   readonly placesOf?: PlacesOf;
 }
 
-/** A crawler needs this many measured subnets in a place for a median distance. */
+/** A median distance from a place needs this many subnets there that the crawler measured. */
 export const leastInPlace = 5;
 
-/** The most costly holders; countries are all candidates. */
+/** How many of the most costly holders are candidates. All countries are. */
 const mostHolders = 300;
 
 /**
- * Where between the bounds the RTT is expected, and its standard deviation, as shares of their width. Two points at the same
- * distance from a third, in random directions, are 4/π and 0.62 of that distance apart: 0.635 and 0.31 of its double.
+ * The expected position of the RTT between the bounds, and its standard deviation, as shares of the bounds' distance. Two
+ * points at the same distance from a third, in random directions, are 4/π ± 0.62 of that distance apart, which is 0.635 ±
+ * 0.31 of its double.
  */
 const [meanShare, spreadShare] = [0.635, 0.31];
 
-/** The minimum, because paths differ by this much. */
+/** Minimum deviation, because paths differ by this much. */
 const leastSpreadMs = 2;
 
 /** A smaller gain may be chance. */
@@ -186,7 +190,7 @@ const leastGainMs = 2;
 
 interface ExpectedReach {
   readonly places: readonly CandidatePlace[];
-  /** Places that could serve it from nearer. */
+  /** Returns the places that could serve it from nearer. */
   readonly reachOf: (piece: MeasuredPiece) => ExpectedRtt[];
 }
 
@@ -211,7 +215,7 @@ export function expectedReach(pieces: readonly MeasuredPiece[], ports: ReachPort
   };
 }
 
-/** Countries without a crawler, and holders with enough measurements. */
+/** Returns countries without a crawler, and holders with enough measurements. */
 function candidatePlaces(
   pieces: readonly MeasuredPiece[],
   { served, placesOf = countryAndHolder }: ReachPorts,
@@ -235,7 +239,7 @@ function candidatePlaces(
   return places;
 }
 
-/** The median distance (ms) of every crawler that measured enough of the place. */
+/** Returns the median distance (ms) of every crawler that measured enough of the place. */
 function distancesOf({ pieces }: CandidatePlace, { measuredOf }: ReachPorts): ReadonlyMap<CrawlerId, number> {
   const measured = new Map<CrawlerId, { value: number; weight: number }[]>();
   for (const piece of pieces)
@@ -251,7 +255,7 @@ function distancesOf({ pieces }: CandidatePlace, { measuredOf }: ReachPorts): Re
   );
 }
 
-/** Null when no crawler measured both. */
+/** Returns null if no crawler measured both. */
 function boundsFrom(
   measured: ReadonlyMap<CrawlerId, number>,
   distances: ReadonlyMap<CrawlerId, number>,
@@ -272,7 +276,7 @@ function atHome(
   return expectedMs < rttMs ? { rttMs: expectedMs, spreadMs: home.spreadMs } : null;
 }
 
-/** Adds the gain of a crawler that gets only what it turns out to be nearer to. */
+/** Returns the expected gain if the new crawler gets only what it turns out to be nearer to. */
 function fromAfar({ rttMs }: MeasuredPiece, bounds: RttBounds | null): Omit<ExpectedRtt, "site"> | null {
   if (bounds === null) return null;
   const widthMs = Math.max(0, bounds.mostMs - bounds.leastMs);

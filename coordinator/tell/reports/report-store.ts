@@ -23,7 +23,7 @@ export function createReportReads(pool: Pool, recrawlDays: () => number) {
   };
 }
 
-/** One pass over all hosts. */
+/** Reads the pieces in one pass over all hosts. */
 export async function crawlPieces(pool: Pool, recrawlDays: number): Promise<CrawlPiece[]> {
   const { rows } = await pool.query<CrawlPiece>(
     `select s.subnet_id as "subnetId", coalesce(f.crawler_id, d.crawler_id) as "crawlerId",
@@ -60,7 +60,7 @@ export async function crawlers(pool: Pool): Promise<ReportedCrawler[]> {
   return rows;
 }
 
-/** Subnets whose RTTs are read at once. */
+/** How many subnets' RTTs are read at once. */
 const batchSize = 1000;
 
 export async function measuredRtts(pool: Pool, subnetIds: readonly SubnetId[]): Promise<MeasuredRtt[]> {
@@ -83,7 +83,7 @@ export async function peerRtts(
   return rows;
 }
 
-/** From the crawlers' last hellos. */
+/** Reads the deny lists of the crawlers' last hellos. */
 export async function denyLists(pool: Pool) {
   type Denied = { readonly crawlerId: CrawlerId; readonly denies: { networks: string[]; domains: string[] } };
   const { rows } = await pool.query<Denied>(
@@ -128,7 +128,7 @@ interface OrganisationRow {
   readonly bytes: number;
 }
 
-/** The organisations with the most pages, and the totals; pages without a holder are one nameless row. */
+/** Reads the organisations with the most pages, and the totals. Pages without a holder are one nameless row. */
 export async function organisations(pool: Pool, most: number) {
   const { rows } = await pool.query<OrganisationRow & { allOf: Record<string, number> }>(
     `with place as (
@@ -176,15 +176,15 @@ export async function organisations(pool: Pool, most: number) {
   };
 }
 
-// Table coverage_day: hosts, pages and freshness by country and language, counted hourly and kept per day. Hosts,
-// pages and bytes come from the whole list of sites. Page ages come from the index; a large one is sampled from the
-// same random blocks each time, so that shares do not fluctuate.
+// Table coverage_day: hosts, pages and freshness by country and language, counted hourly and kept per day. Hosts, pages and
+// bytes come from the whole list of sites. Page ages come from the index. A large index is sampled, always from the same
+// random blocks, so that shares do not fluctuate.
 
 const lockName = "nearcrawl-coverage-day";
 
 /**
- * Writes this day's figures (UTC) over earlier ones. Returns null while the list of sites is incomplete or another coordinator
- * counts.
+ * Writes this day's figures (UTC) over earlier ones. Returns null while the list of sites is incomplete or another
+ * coordinator is counting.
  */
 export async function countCoverage(
   pool: Pool,
@@ -193,7 +193,7 @@ export async function countCoverage(
 ): Promise<{ readonly rows: number } | null> {
   return await alone(pool, lockName, async () => {
     const counted = await countOf(pool, now, mostBytes);
-    // A missing count is not zero.
+    // A missing count must not become zero.
     if (counted === null) return null;
     await pool.query(
       `with given as (
@@ -262,21 +262,21 @@ export interface CoverageFigures {
   readonly hosts: number;
   readonly pages: number;
   readonly bytes: number;
-  /** Pages whose age is known: all, or a sample of a large index. */
+  /** How many pages' ages are known: all, or a sample of a large index. */
   readonly sampledPages: number;
-  /** Sampled pages fetched within 7 and 30 days. */
+  /** How many sampled pages were fetched within 7 and 30 days. */
   readonly fresh7: number;
   readonly fresh30: number;
 }
 
-/** One day's figures of a country and language; empty texts when unknown. */
+/** One day's figures of a country and language; an unknown one is empty. */
 export interface CoverageRow extends CoverageFigures {
   readonly country: string;
   readonly language: string;
 }
 
 export interface CoverageFilter {
-  /** `2026-03-01`; null: the latest. */
+  /** Such as `2026-03-01`; null means the latest. */
   readonly day: string | null;
   readonly country: string | null;
   readonly language: string | null;
@@ -289,7 +289,7 @@ interface CoverageDay {
   readonly rows: readonly CoverageRow[];
 }
 
-/** The figures of that day or the last counted day before it, or null. */
+/** Returns the figures of that day, or of the last counted day before it, or null. */
 export async function coverageOn(pool: Pool, day: string): Promise<CoverageDay | null> {
   const { rows } = await pool.query<CoverageRow & { day: string; countedAt: Date }>(
     `select to_char(day, 'YYYY-MM-DD') as day, counted_at as "countedAt", country, language, ${figures}
@@ -310,7 +310,7 @@ interface CoveragePoint extends CoverageFigures {
   readonly day: string;
 }
 
-/** Daily figures of one country or language, or of all; at most two years. */
+/** Returns daily figures of one country or language, or of all, for at most two years. */
 export async function coverageOverTime(
   pool: Pool,
   asked: Omit<CoverageFilter, "day"> & Pick<TimeRange, "since" | "until">,

@@ -1,4 +1,4 @@
-/** Shared by all reports' tables: figures with too few samples, bars, and the words for pages and waiting. */
+/** Parts of all reports' tables: figures with too few samples, bars, and the words for pages and waiting times. */
 import { countryName } from "#core/country-names";
 import { tooFewWords } from "#core/format";
 import { column, member, picture } from "../../ask/document.ts";
@@ -6,7 +6,7 @@ import type { Column, Unit } from "../../ask/operation.ts";
 import { countText } from "../../web/format.ts";
 import { type Html, html, pathWith } from "../../web/html.ts";
 
-/** Replaces a figure that has too few samples. */
+/** Shows a replacement for a figure that has too few samples. */
 export const figure = <Line>(
   name: keyof Line & string,
   title: string,
@@ -14,13 +14,13 @@ export const figure = <Line>(
   more: Partial<Column<Line>> = {},
 ) => member<Line>(name, title, { unit, none: tooFewWords, kind: "number", ...more });
 
-/** Few pages a day get a decimal. */
+/** Shows a decimal if there are few pages a day. */
 export const pagesText = (pages: number) => (pages > 0 && pages < 10 ? pages.toFixed(1) : countText(pages));
 
 export const shareText = (share: number) =>
   share > 0 && share < 0.001 ? "under 0.1 %" : `${(100 * share).toFixed(1)} %`;
 
-/** The total round-trip time of a day's pages: "44 ms", "1.2 h". */
+/** Formats the total round-trip time of a day's pages: "44 ms", "1.2 h". */
 export function waitedText(msPages: number): string {
   const seconds = msPages / 1000;
   if (seconds < 1) return `${Math.round(msPages)} ms`;
@@ -33,10 +33,10 @@ export const who = (question: string) => pathWith("/who", { q: question });
 export const crawlerPage = (name: string | null) =>
   name === null ? null : `/crawlers/${encodeURIComponent(name)}`;
 
-// Bars of adjacent parts, starting at the left.
+// Bars that consist of adjacent parts, starting at the left.
 
 interface BarPart {
-  /** From 0 to 100. */
+  /** The width from 0 to 100. */
   readonly width: number;
   readonly kind: "value" | "saved" | "predicted" | "unknown";
 }

@@ -1,4 +1,4 @@
-/** The reports' answers. Shares and means of fewer than 30 samples are null. */
+/** The reports' answers. Shares and means over fewer than 30 samples are null. */
 import { z } from "zod";
 import { dateTime, openRecord, type ReadOf } from "../../web/api-operation.ts";
 

@@ -35,7 +35,7 @@ import {
 
 export interface ReportPorts {
   readonly reads: ReportReads;
-  /** Costly answers, cached for a while. */
+  /** The basis of the reports, which is costly and cached for a while. */
   readonly crawl: () => Promise<CrawlFacts>;
   readonly organisations: (now: Date) => Promise<OrganisationsReport>;
 }
@@ -87,7 +87,7 @@ export const reportOperations = {
     output: placementSchema,
     command: [
       { name: "report placement", says: "where to add crawlers, and what each would save" },
-      // A second command for people who look among the crawlers.
+      // This second command is for people who look for it among the commands on crawlers.
       { name: "fleet advise", says: "where to add crawlers, and what each would save" },
     ],
     titleWhileSlow: "Where to add crawlers",
@@ -302,7 +302,7 @@ crawlers' distances to each other. Budgets are not considered.`),
   };
 }
 
-/** "64 % measured, 36 % predicted ± 12 ms". */
+/** Such as "64 % measured, 36 % predicted ± 12 ms". */
 function sureWords({ measuredPages, predictedPages, unknownPages, spreadMs }: MissedLine): string {
   const all = measuredPages + predictedPages + unknownPages;
   if (all === 0) return "nothing to fetch";
@@ -387,7 +387,7 @@ Countries without a crawler and holders with 5 measured subnets are compared, an
   };
 }
 
-/** "India", or "Example Networks, India". */
+/** Such as "India" or "Example Networks, India". */
 function placeText({ kind, place, country }: PlacementLine): string {
   if (kind === "country") return countryText(place);
   return country === null ? place : `${place}, ${countryText(country)}`;

@@ -1,4 +1,4 @@
-/** The five reports as values: data is compared, cut to the relevant part, and named. */
+/** The five reports as values, for which data is compared, cut to the relevant part, and named. */
 import { enoughSamples } from "#core/format";
 import type { CrawlerId, SubnetId } from "#core/ids";
 import { parseRange } from "#core/ip/range";
@@ -42,14 +42,14 @@ import type {
 
 export const mostLines = 100;
 
-/** Distances are computed for the crawlers with the most to fetch. */
+/** Distances are computed for this many crawlers, those with the most to fetch. */
 const mostCrawlers = 1000;
 
-/** Pairs of crawler and piece; a small fleet gets 5,000 pieces. */
+/** Maximum number of pairs of crawler and piece. A small fleet gets 5,000 pieces. */
 const mostPairs = 1_000_000;
 const [leastPieces, mostPieces] = [1000, 5000];
 
-/** The common basis of three reports. */
+/** The data on which three reports are based. */
 export interface CrawlFacts {
   readonly pieces: readonly CrawlPiece[];
   readonly crawlers: readonly ReportedCrawler[];
@@ -200,7 +200,7 @@ interface ReachedLoad {
   readonly reach: readonly { readonly site: string; readonly rttMs: number; readonly spreadMs: number }[];
 }
 
-/** Where crawlers would save most, each in addition to the earlier ones. */
+/** Returns where crawlers would save most, each in addition to the earlier ones. */
 export function adviseSites(
   {
     pieces,
@@ -229,7 +229,7 @@ export function adviseSites(
   return { isEstimated, loads, places, chosen: chooseSites(loads, { most }) };
 }
 
-/** Without any expectation, countries without a crawler are ranked by their current cost. */
+/** If there is no expectation, countries without a crawler are ranked by their current cost. */
 function atOnce({ country }: MeasuredPiece, served: ReadonlySet<string | null>): ReachedLoad["reach"] {
   return country === null || served.has(country)
     ? []
@@ -348,7 +348,7 @@ function shares({ fresh7, fresh30, ...figures }: CoverageFigures) {
 // How much of each country and language is crawled and how fresh it is, on one day and over time.
 
 export interface CoverageLine extends CoverageFigures {
-  /** The code of a country or language; empty when unknown. */
+  /** The code of a country or language; empty if unknown. */
   readonly key: string;
 }
 
@@ -368,7 +368,7 @@ function addedFigures(all: Iterable<CoverageFigures>): CoverageFigures {
   return sum;
 }
 
-/** Most pages first. */
+/** Returns the lines with the most pages first. */
 function coverageLines(rows: readonly CoverageRow[], by: "country" | "language"): CoverageLine[] {
   const grouped = new Map<string, CoverageRow[]>();
   for (const row of rows) {
@@ -381,7 +381,7 @@ function coverageLines(rows: readonly CoverageRow[], by: "country" | "language")
     .sort((a, b) => b.pages - a.pages || b.hosts - a.hosts || (a.key < b.key ? -1 : 1));
 }
 
-/** `2026-03-01`. */
+/** Whether the text is a day like `2026-03-01`. */
 export function isDay(text: string): boolean {
   if (!/^[12]\d{3}-\d\d-\d\d$/.test(text)) return false;
   const at = new Date(`${text}T00:00:00Z`);

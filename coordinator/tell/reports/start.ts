@@ -15,7 +15,7 @@ interface ReportPartOptions {
   readonly config: { readonly recrawl: Pick<RecrawlPolicies, "intervalHours"> };
 }
 
-/** Cached at least this long, because the data changes slowly. */
+/** Answers are cached at least this long, because the data changes slowly. */
 const keptMs = 10_000;
 
 export function reportPart({ pool, config }: ReportPartOptions): WebPart {
@@ -38,7 +38,7 @@ interface ReportDutyPorts {
 }
 
 const hourMs = 3_600_000;
-/** The first delay; it doubles each time, since the first hour changes most. */
+/** The first delay, which then doubles each time, because the first hour changes most. */
 const firstMs = 10_000;
 
 export function scheduleReports({ pool, timekeeper, log, now }: ReportDutyPorts): void {

@@ -1,4 +1,4 @@
-/** `alerts` in the coordinator's settings: who is notified, by which channels, and how often. */
+/** The section `alerts` of the coordinator's settings: who is notified, by which channels, and how often. */
 import { z } from "zod";
 import { parseRange } from "#core/ip/range";
 import type { DeepReadonly } from "../../../core/policy.ts";
@@ -33,7 +33,7 @@ const webhook = z
       .default(null),
     secretFile: z.string().min(1).max(4096).nullable().default(null),
     least,
-    /** Allows receivers at private addresses: true, or their ranges. */
+    /** Whether receivers may have private addresses, or the ranges of those allowed. */
     allowSpecialPurpose: z.union([z.boolean(), z.array(specialRange).min(1).max(100)]).default(false),
   })
   .refine(({ secret, secretFile }) => (secret === null) !== (secretFile === null), {
@@ -41,7 +41,7 @@ const webhook = z
       "needs a secret: in secret, secretFile or the environment (NEARCRAWL_WEBHOOK_SECRET_ and its name), and in one of them",
   });
 
-/** An address without a name, and without anything that could begin another header. */
+/** An address without a name and without any character that could begin another header. */
 const mailAddress = z
   .string()
   .max(254)
@@ -53,7 +53,10 @@ const email = z
   .strictObject({
     host: z.string().min(1).max(253),
     port: z.int().min(1).max(65_535).default(587),
-    /** starttls is required when set; implicit means from the first byte (port 465); none is only for this machine. */
+    /**
+     * `starttls` makes STARTTLS mandatory; `implicit` means TLS from the first byte (port 465); `none` is only for this
+     * machine.
+     */
     tls: z.enum(["starttls", "implicit", "none"]).default("starttls"),
     user: z.string().min(1).max(300).nullable().default(null),
     password: z.string().min(1).max(1000).nullable().default(null),
@@ -75,9 +78,9 @@ const isThisMachine = (host: string) =>
   host === "localhost" || host === "::1" || /^127(\.\d+){3}$/.test(host);
 
 export const alertsSettings = z.strictObject({
-  /** Alerts that begin or end within this time share a message; one that is over by then is in none. */
+  /** Alerts that begin or end within this time share a message. An alert that has ended by then is in none. */
   digestSeconds: z.number().min(0).max(3600).default(60),
-  /** An alert that flaps, or names more, is repeated at most once in this time. */
+  /** The shortest time after which an alert that flaps, or names more, is reported again. */
   againMinutes: z.number().min(0).max(1440).default(30),
   webhooks: z
     .array(webhook)

@@ -1,5 +1,5 @@
 /**
- * Tables alert_state, alert_channel and alert_mute: what people know of alerts, what each channel still has to send, and
+ * Tables alert_state, alert_channel and alert_mute: what people know about alerts, what each channel still has to send, and
  * what is muted.
  */
 import type { Pool, PoolClient } from "pg";
@@ -13,7 +13,7 @@ import {
   nextTryMs,
 } from "./notices.ts";
 
-/** As configured. */
+/** A channel as configured. */
 type StatedChannel = Pick<AlertChannelClient, "name" | "kind" | "place" | "least">;
 
 export interface MessageFor {
@@ -24,9 +24,9 @@ export interface MessageFor {
 /** A message being sent. */
 export interface ClaimedMessage extends AlertMessage {
   readonly channel: string;
-  /** Including this one. */
+  /** How many attempts there were, including this one. */
   readonly tries: number;
-  /** To the microsecond, which identifies this claim. */
+  /** The end of the claim to the microsecond, which identifies it. */
   readonly claimedUntil: string;
 }
 
@@ -45,7 +45,7 @@ export async function notedAlerts(pool: Pool): Promise<readonly NotedAlert[]> {
   }));
 }
 
-/** The alert's words as last noted, or null when it does not hold. */
+/** Returns the alert's words as last noted, or null if it is not active. */
 export async function heldWords(pool: Pool, name: string): Promise<string | null> {
   const { rows } = await pool.query<{ words: string }>(
     "select words from alert_state where name = $1 and ended_at is null",
@@ -78,16 +78,16 @@ export async function alertMutes(pool: Pool, now: Date): Promise<readonly AlertM
   return rows;
 }
 
-/** Longer than an attempt may take. */
+/** A claim lasts longer than any attempt may take. */
 const claimSeconds = 120;
 const testSeconds = 30;
 
-/** No attempt is postponed for longer, so a later one was written before the database's clock went back. */
+/** No attempt is postponed for longer. A later time was written before the database's clock went back. */
 const clockBackHours = 6;
 
 export function createAlertStore(pool: Pool) {
   return {
-    /** Stores in one transaction, under a lock, the states and messages that `plan` derives from the known states. */
+    /** Stores the states and messages that `plan` derives from the known states, in one transaction under a lock. */
     note: async (
       plan: (known: readonly AlertState[]) => {
         readonly states: readonly AlertState[];
@@ -110,7 +110,7 @@ export function createAlertStore(pool: Pool) {
     noteTold: async (state: AlertState): Promise<void> =>
       await inTransaction(pool, async (client) => await writeStates(client, [state], [state])),
 
-    /** Replaces the channels; the pending messages of removed ones go, too. */
+    /** Replaces the channels. The pending messages of removed channels are deleted. */
     setChannels: async (channels: readonly StatedChannel[]): Promise<void> => {
       await pool.query(
         `with gone as (
@@ -125,9 +125,9 @@ export function createAlertStore(pool: Pool) {
     },
 
     /**
-     * Claims what these channels have to send now, for two minutes by the database's clock. A claim is valid for up to twice
-     * its time: now() is the beginning of a transaction, and one that began before another's claim sees that claim end later
-     * than its own would. A claim that ends later still was made before the clock went back.
+     * Claims what these channels have to send now, for two minutes by the database's clock. Other transactions may see a
+     * claim as valid for up to twice as long, because now() is the beginning of a transaction. A claim with a later end was
+     * made before the clock went back.
      */
     claim: async (channels: readonly string[]): Promise<readonly ClaimedMessage[]> => {
       const { rows } = await pool.query<ClaimedMessage>(
@@ -147,7 +147,10 @@ export function createAlertStore(pool: Pool) {
       return rows;
     },
 
-    /** Stores the outcome of an attempt; null means it was aborted and does not count. Alerts added meanwhile stay pending. */
+    /**
+     * Stores the outcome of an attempt; null means that it was aborted and does not count. Alerts added meanwhile stay
+     * pending.
+     */
     settle: async (
       { channel, claimedUntil, tries, told }: ClaimedMessage,
       delivery: Delivery | null,
@@ -176,7 +179,7 @@ export function createAlertStore(pool: Pool) {
       return isFailed ? (againMs === null ? "given-up" : "waiting") : "delivered";
     },
 
-    /** Returns false when a test was sent within the last half minute. */
+    /** Returns false if a test was sent within the last half minute. */
     beginTest: async ({ name, kind, place, least }: StatedChannel): Promise<boolean> => {
       const { rowCount } = await pool.query(
         `insert into alert_channel (name, kind, place, least, tested_at)
@@ -193,7 +196,7 @@ export function createAlertStore(pool: Pool) {
       await pool.query(`update alert_channel set ${outcomeColumns} where name = $1`, [channel, words]);
     },
 
-    /** Acknowledges all that the alert names now. Returns null when it does not hold. */
+    /** Acknowledges everything that the alert names now. Returns null if the alert is not active. */
     acknowledge: async (
       name: string,
       by: Omit<Acknowledgement, "targets">,
@@ -208,7 +211,7 @@ export function createAlertStore(pool: Pool) {
       return rows[0]?.acknowledged ?? null;
     },
 
-    /** Returns false when nobody had acknowledged it. */
+    /** Returns false if nobody had acknowledged the alert. */
     reopen: async (name: string): Promise<boolean> => {
       const { rowCount } = await pool.query(
         `update alert_state set acknowledged = null
@@ -232,7 +235,7 @@ export function createAlertStore(pool: Pool) {
       );
     },
 
-    /** Returns false when there was none. */
+    /** Returns false if there was no such mute. */
     unmute: async ({ name, target }: Pick<AlertMute, "name" | "target">, now: Date): Promise<boolean> => {
       const { rowCount } = await pool.query(
         "delete from alert_mute where name = $1 and target = $2 and until > $3",
@@ -243,7 +246,7 @@ export function createAlertStore(pool: Pool) {
   };
 }
 
-/** SQL: the outcome of an attempt; $2 is why it failed, or null. */
+/** SQL that stores the outcome of an attempt; $2 is why it failed, or null. */
 const outcomeColumns = `
   delivered_at = case when $2::text is null then now() else delivered_at end,
   failing_since = case when $2::text is not null then coalesce(failing_since, now()) end,
@@ -267,7 +270,7 @@ async function writeStates(
   );
 }
 
-/** Appends to what the channel still has to send. News is tried at once, whatever happened to earlier attempts. */
+/** Appends to what the channel still has to send. New alerts are tried at once, whatever happened to earlier attempts. */
 async function addMessage(client: PoolClient, { channel, message }: MessageFor): Promise<void> {
   const { name, kind, place, least } = channel;
   await client.query(

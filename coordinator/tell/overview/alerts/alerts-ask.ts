@@ -1,6 +1,6 @@
 /**
- * The alerts on the overview and on /alerts: what is wrong, what to do, where to look, who is notified; and people's
- * actions: acknowledge, mute for a time, test a channel.
+ * The alerts on the overview and on /alerts: what is wrong, what to do, where to look and who is notified. People can
+ * acknowledge alerts, mute them for a time and test a channel.
  */
 import { z } from "zod";
 import { type Actor, mayDo } from "#core/actor";
@@ -248,7 +248,7 @@ function whatLine({ words, link }: Alert, reader: AlertReader): Html {
   return html`<p class="what">${isElsewhere ? html`<a href="${link}">${words}</a>` : html`<strong>${words}</strong>`}</p>`;
 }
 
-// The page /alerts, to which messages lead: all current alerts, the delivery channels, and the rules.
+// The page /alerts, to which messages link: all current alerts, the delivery channels, and the rules.
 
 interface AlertListPorts {
   readonly alerts: { list(now: Date): Promise<AlertList> };
@@ -305,7 +305,7 @@ const columnsOf = <Row extends Alert>(...more: readonly Column<Row>[]): Column<R
   ...more,
 ];
 
-/** For terminals and CSV, followed by the advice. */
+/** The table for terminals and CSV, which is followed by the advice. */
 const alertTable = (rows: readonly Alert[], ifNone = "Nothing needs attention.") =>
   group("", [
     table<Alert>({
@@ -359,7 +359,7 @@ function runbookPart(name: string): Html {
   return fold("Runbook", ` about ${name}`, html`<div class="runbook">${markdownHtml(markdown)}</div>`);
 }
 
-/** `more` tells several such folds apart for screen readers. */
+/** `more` distinguishes several folds for screen readers. */
 const fold = (title: string, more: string, body: Html) =>
   html`<details class="alert-more"><summary>${title}<span class="hidden">${more}</span></summary>${body}</details>`;
 
@@ -484,7 +484,7 @@ exit code 4 while one finds something that nobody has acknowledged or muted.</p>
 <ul class="rules">${listedRules.map((rule) => ruleEntry(rule, around))}</ul></section>`;
 }
 
-/** The name is the anchor of messages, unless the alert itself has it. */
+/** The rule's name is the anchor for messages, unless an active alert already has it. */
 function ruleEntry({ name, looksFor, severity, advice, runbook }: AlertRule, { list }: Around): Html {
   const isShown = [...list.alerts, ...list.acknowledged].some((alert) => alert.name === name);
   const words = html`<span class="mono">${name}</span> <span class="severity severity-${severity}">${severity}</span>
@@ -493,7 +493,7 @@ function ruleEntry({ name, looksFor, severity, advice, runbook }: AlertRule, { l
   return html`<li><details><summary>${words}</summary>${body}</details></li>`;
 }
 
-// Renders the runbook's Markdown: paragraphs, lists, code, emphasis and links. Everything else stays text, and all text is
+// Renders the runbook's Markdown: paragraphs, lists, code, emphasis and links. Everything else remains text, and all text is
 // escaped. Links to other files of the runbook become their names, because the pages do not have them.
 
 function markdownHtml(markdown: string): Html {
@@ -513,7 +513,7 @@ function block(text: string): Html {
 
 const joined = (text: string) => text.trim().replace(/\s*\n\s*/g, " ");
 
-/** Code, links, bold and emphasis, in order of their beginning. */
+/** Matches code, links, bold and emphasis. */
 const marks =
   /`([^`]+)`|\[([^\]]+)\]\(([^)\s]+)\)|\*\*([^*]+)\*\*|(?<![\p{L}\p{N}*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\p{L}\p{N}*])/gu;
 
@@ -533,7 +533,7 @@ function inline(text: string): Html {
   return html`${parts}`;
 }
 
-/** Paths of pages become links. */
+/** Matches paths of pages, which become links. */
 const pagePath = /^\/[a-z][a-z-]*(\/[a-z-]+)*(\?[a-z]+=[a-z-]+(&[a-z]+=[a-z-]+)*)?$/;
 const notPages = /^\/(ready|health|metrics)$/;
 

@@ -1,8 +1,8 @@
 /**
- * The configured channels. A webhook is one POST, signed by Standard Webhooks (standardwebhooks.com, version 1): HMAC-SHA256
- * over `id.timestamp.body`, so that neither time nor message can be replaced. Redirects are not followed, because the
- * message was signed for one receiver. Mail is plain text by SMTP; TLS is required and verified unless the server is on this
- * machine, and nodemailer reads no files and fetches no URLs.
+ * Sends messages over the configured channels. A webhook is one POST, signed by Standard Webhooks (standardwebhooks.com,
+ * version 1): HMAC-SHA256 over `id.timestamp.body`, so that neither time nor message can be replaced. Redirects are not
+ * followed, because the message was signed for one receiver. Mail is plain text by SMTP. TLS is required and verified unless
+ * the server is on this machine, and nodemailer reads no files and fetches no URLs.
  */
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -27,9 +27,9 @@ import { type AlertChannelClient, type Delivery, mailText, type PagesUrl, webhoo
 
 interface ChannelPorts {
   readonly pages: PagesUrl;
-  /** Limit of one whole attempt. */
+  /** Time limit for a whole attempt. */
   readonly timeoutMs?: number;
-  /** PEM certificates that may have signed the receiver's; absent: the public authorities. */
+  /** PEM certificates that may have signed the receiver's. Default: the public authorities. */
   readonly authorities?: string;
 }
 
@@ -41,7 +41,7 @@ interface WebhookPorts extends ChannelPorts, Pick<OutsideRules, "resolver"> {
 const webhookMs = 10_000;
 const mailMs = 30_000;
 
-/** Longest secret in a file. */
+/** Maximum length of a secret in a file. */
 const mostSecretBytes = 4096;
 
 /** Throws a ConfigError that lists every unusable secret file. */
@@ -110,7 +110,7 @@ export function webhookChannel(
       if (statusCode >= 300 && statusCode < 400)
         return failed(`status ${statusCode}: redirects are not followed`);
       const words = await firstWords(answer);
-      // 410: the receiver is gone.
+      // 410 means that the receiver is gone.
       const isFinal = statusCode === 410;
       return { ...failed(`status ${statusCode}${words === "" ? "" : `: ${words}`}`), isFinal };
     } finally {

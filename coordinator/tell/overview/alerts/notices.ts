@@ -1,7 +1,7 @@
 /**
- * Decides what people are told of alerts, and when. An alert is reported when it begins, when it names more, and when it
- * ends. Changes within a minute share a message, and an alert that is over by then is in none. A flapping alert is reported
- * once in half an hour; acknowledged and muted ones are not.
+ * Decides when people are notified of alerts. An alert is reported when it begins, when it names more, and when it ends.
+ * Changes within a minute share a message, and an alert that has ended by then is in none. A flapping alert is reported at
+ * most once in half an hour. Acknowledged and muted alerts are not reported.
  *
  *   begins ── a minute ──► told ── names more, half an hour since ──► told again ── ends ── a minute ──► told as ended
  */
@@ -14,17 +14,17 @@ export interface AlertState {
   readonly severity: AlertSeverity;
   readonly words: string;
   readonly advice: string;
-  /** All that the rules name. */
+  /** All targets that the rule names. */
   readonly targets: readonly string[];
   readonly beganAt: Date;
   /** Null while it holds. */
   readonly endedAt: Date | null;
-  /** Since when people are to be told something; null when they know all. */
+  /** Since when there is something to report; null if there is nothing. */
   readonly pendingSince: Date | null;
-  /** When they were last told that it holds. */
+  /** When the alert was last reported as active. */
   readonly toldAt: Date | null;
   readonly toldTargets: readonly string[];
-  /** Whether it holds as far as people know. */
+  /** Whether people believe that it is active. */
   readonly isTold: boolean;
   readonly acknowledged: Acknowledgement | null;
 }
@@ -35,9 +35,9 @@ export type SeenAlert = Pick<AlertState, "name" | "severity" | "words" | "advice
 export interface Look {
   readonly now: Date;
   readonly found: readonly SeenAlert[];
-  /** Rules that only find muted targets. */
+  /** The rules that find only muted targets. */
   readonly muted: ReadonlySet<string>;
-  /** Severities that some channel gets. */
+  /** The severities that some channel is sent. */
   readonly heard: ReadonlySet<AlertSeverity>;
 }
 
@@ -54,13 +54,13 @@ export interface ToldAlert extends SeenAlert {
 }
 
 interface NoticePlan {
-  /** The new states; states left out are forgotten. */
+  /** The new states. Any others are forgotten. */
   readonly states: readonly AlertState[];
   /** Empty when no message is due. */
   readonly told: readonly ToldAlert[];
 }
 
-/** Bounded, because names in it come from outside. */
+/** Maximum length of the words, because names in them come from outside. */
 const mostWords = 2000;
 
 export function planNotices(known: readonly AlertState[], look: Look, rule: NoticeRule): NoticePlan {
@@ -84,7 +84,7 @@ export function planNotices(known: readonly AlertState[], look: Look, rule: Noti
     told: told.map(toldAlert),
   };
 
-  /** Ended alerts are kept only while repeating them would be too soon. */
+  /** An ended alert is kept only as long as it would be too soon to report it again. */
   function isKept({ endedAt, isTold, toldAt }: AlertState): boolean {
     if (endedAt === null || isTold) return true;
     return toldAt !== null && since(toldAt, look.now) < rule.againMs;
@@ -100,12 +100,12 @@ function stateNow(
 ): AlertState {
   if (seen === undefined) {
     const state = before!;
-    // A muted alert goes on, and its end is not reported.
+    // A muted alert continues, and its end is not reported.
     if (state.endedAt !== null || muted.has(state.name)) return state;
     return { ...state, endedAt: now, acknowledged: null };
   }
   if (before === undefined) return beganNow(seen, now);
-  // If its end was not reported, it never ended as far as people know.
+  // As long as its end was not reported, people believe that it continues.
   if (before.endedAt !== null)
     return { ...before, ...seen, beganAt: before.isTold ? before.beganAt : now, endedAt: null };
   const { acknowledged } = before;
@@ -118,7 +118,7 @@ export const beganNow = (seen: SeenAlert, now: Date): AlertState => ({
   ...{ toldAt: null, toldTargets: [], isTold: false, acknowledged: null },
 });
 
-/** Whether people may now be told something that they do not know. */
+/** Whether something unreported may be reported now. */
 function isOwed(state: AlertState, { now, muted, heard }: Look, { againMs }: NoticeRule): boolean {
   const { name, endedAt, isTold, toldAt, toldTargets, targets, acknowledged } = state;
   if (muted.has(name) && endedAt === null) return false;
@@ -155,18 +155,18 @@ function includesAll(all: readonly string[], some: readonly string[]): boolean {
   return some.every((one) => known.has(one));
 }
 
-/** Delays after failed attempts in ms. What is not delivered within some three hours is given up. */
+/** Delays after failed attempts in ms. After some three hours, delivery is given up. */
 const retryMs = [15_000, 60_000, 300_000, 900_000, 3_600_000, 7_200_000] as const;
 
 export const mostTries = retryMs.length + 1;
 
-/** `tries` so far; `chance` (0 to 1) spreads retries. Returns null when it is given up. */
+/** `tries` counts the attempts so far, and `chance` (0 to 1) spreads retries. Returns null if delivery is given up. */
 export function nextTryMs(tries: number, chance: number): number | null {
   const usual = retryMs[tries - 1];
   return usual === undefined ? null : Math.round(usual * (0.8 + 0.4 * chance));
 }
 
-// Messages as JSON for a webhook and as text for a mail; equal at each attempt.
+// Messages as JSON for a webhook and as text for a mail. They are the same at each attempt.
 
 export interface AlertMessage {
   readonly id: string;
@@ -178,7 +178,7 @@ export interface AlertMessage {
 export interface AlertChannelClient {
   readonly name: string;
   readonly kind: "webhook" | "email";
-  /** Without anything secret. */
+  /** Where messages go, without anything secret. */
   readonly place: string;
   readonly least: AlertSeverity;
   send(message: AlertMessage, signal: AbortSignal): Promise<Delivery>;
@@ -186,7 +186,7 @@ export interface AlertChannelClient {
 
 export type Delivery =
   | { readonly type: "delivered" }
-  /** `isFinal`: the receiver wants no more attempts. */
+  /** `isFinal` means that the receiver wants no more attempts. */
   | { readonly type: "failed"; readonly words: string; readonly isFinal?: boolean };
 
 const testWords = "This is a test: alerts of this coordinator come here.";
@@ -194,14 +194,14 @@ const testWords = "This is a test: alerts of this coordinator come here.";
 /** The public address of the pages, such as `https://search.example`, without a final slash. */
 export type PagesUrl = string;
 
-/** Targets named in a message. */
+/** Maximum number of targets named in a message. */
 const namedTargets = 100;
 
 export function webhookBody({ madeAt, told }: AlertMessage, pages: PagesUrl): string {
   return JSON.stringify({
     type: told.length === 0 ? "alerts.test" : "alerts.changed",
     timestamp: madeAt.toISOString(),
-    // Shown by chat programs.
+    // The field that chat programs show.
     text: told.length === 0 ? testWords : told.map(line).join("\n"),
     data: {
       coordinator: pages,
@@ -262,7 +262,7 @@ export function countWords(alerts: readonly { readonly severity: AlertSeverity }
   return counts.flatMap(([count, noun]) => (count === 0 ? [] : [`${count} ${noun}`])).join(", ");
 }
 
-/** Names come from outside, so no line of theirs may begin anything. */
+/** Names come from outside, so they must not begin a new line. */
 const oneLine = (text: string) => text.replace(/[\s\p{Cc}\u2028\u2029]+/gu, " ").trim();
 
 const capital = (word: string) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;

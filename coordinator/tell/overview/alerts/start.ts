@@ -31,7 +31,7 @@ interface AlertDutyPorts {
   readonly resolver: NameResolver;
   readonly metrics: Pick<Metrics, "alertDeliveries">;
   readonly health: Pick<OwnHealth, "alerts">;
-  /** Include the coordinator's own facts. */
+  /** Returns the facts, including the coordinator's own. */
   readonly facts: (now: Date) => Promise<AlertFacts>;
   readonly leads: () => boolean;
   readonly log: Pick<Log, "info" | "warn">;
@@ -46,7 +46,7 @@ interface AlertDuties {
   start(): void;
 }
 
-/** Throws a ConfigError when a channel's secret cannot be read. */
+/** Throws a ConfigError if a channel's secret cannot be read. */
 export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDuties {
   const { timekeeper, now, log, pool } = ports;
   const channels = channelsOf(ports, config);
@@ -95,7 +95,7 @@ export function alertDuties(ports: AlertDutyPorts, config: AlertConfig): AlertDu
   };
 }
 
-/** Unique, and valid in a header (Standard Webhooks). */
+/** Returns a unique id that is valid in a header (Standard Webhooks). */
 const newMessageId = () => `msg_${randomUUID().replaceAll("-", "")}`;
 
 function channelsOf(

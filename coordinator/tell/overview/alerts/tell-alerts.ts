@@ -1,7 +1,7 @@
 /**
- * Delivers alerts. The leading coordinator checks the rules every few seconds, notes what people are to be told (notices),
- * and sends it. It is noted first, so that a restart repeats nothing, and has an id, so that receivers recognise a
- * repetition.
+ * Delivers alerts. The leading coordinator checks the rules every few seconds, notes what is to be reported (notices), and
+ * sends it. A message is noted before it is sent, so that a restart repeats nothing, and has an id by which receivers
+ * recognise a repetition.
  */
 import { type AlertFacts, alertSeverities } from "../alert-facts.ts";
 import { type Alert, type AlertName, foundAlerts, mutedAlertsOf } from "../alert-rules.ts";
@@ -25,7 +25,7 @@ export interface TellPorts {
   readonly channels: readonly AlertChannelClient[];
   readonly facts: (now: Date) => Promise<AlertFacts>;
   readonly newId: () => string;
-  /** 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly chance: () => number;
   readonly now: () => Date;
   readonly onAttempt?: (channel: string, outcome: "delivered" | "failed" | "given-up") => void;
@@ -47,7 +47,7 @@ export async function noteAlerts(ports: TellPorts, rule: NoticeRule): Promise<bo
 function lookAt(facts: AlertFacts, now: Date, channels: TellPorts["channels"]): Look {
   const found = foundAlerts(facts).map(({ alert, targets }) => seenAlert(alert, targets));
   const told = new Set(found.map(({ name }) => name));
-  // A rule with some muted crawlers is about the others.
+  // A rule with only some muted targets reports the others.
   const muted = mutedAlertsOf(facts).filter(({ name }) => !told.has(name));
   const heard = alertSeverities.filter((severity) =>
     channels.some(({ least }) => isGraveEnough({ severity }, least)),
@@ -59,7 +59,7 @@ const seenAlert = ({ name, severity, words, advice }: Alert, targets: readonly s
   return { name, severity, words, advice, targets };
 };
 
-/** Each channel gets what is severe enough for it, except its own failure. */
+/** Each channel gets what is severe enough for it, except news of its own failure. */
 function messagesFor(
   { channels, newId, now }: Pick<TellPorts, "channels" | "newId" | "now">,
   told: readonly ToldAlert[],
@@ -76,7 +76,7 @@ const isGraveEnough = ({ severity }: Pick<ToldAlert, "severity">, least: AlertCh
 const isAboutItself = ({ name, targets }: ToldAlert, channel: AlertChannelClient) =>
   name === "alert-delivery-failing" && targets.every((target) => target === channel.name);
 
-/** A message aborted by `stopping` is sent after the next start. */
+/** A message that `stopping` aborts is sent after the next start. */
 export async function sendMessages(ports: TellPorts, stopping: AbortSignal): Promise<void> {
   const claimed = await ports.store.claim(ports.channels.map(({ name }) => name));
   await Promise.all(claimed.map(async (message) => await sendOne(message, ports, stopping)));
@@ -90,7 +90,7 @@ async function sendOne(message: ClaimedMessage, ports: TellPorts, stopping: Abor
   if (!isBrokenOff) ports.onAttempt?.(message.channel, outcome === "waiting" ? "failed" : outcome);
 }
 
-/** Sends one test at once. Returns null when one was sent just now. */
+/** Sends a test at once. Returns null if one was sent just now. */
 export async function sendTest(
   channel: AlertChannelClient,
   { store, newId, now }: Pick<TellPorts, "store" | "newId" | "now">,
@@ -101,8 +101,8 @@ export async function sendTest(
   return delivery;
 }
 
-// While the database is gone or takes no writes, the last leading coordinator reports that from memory. It is noted as soon
-// as possible, so that its end is reported like any other's.
+// While the database is gone or accepts no writes, the last leading coordinator reports that from memory. It notes this as
+// soon as possible, so that the end is reported like any other alert's.
 
 interface OwnTellPorts extends Omit<TellPorts, "store" | "facts"> {
   readonly store: Pick<AlertStore, "noteTold">;
@@ -112,14 +112,14 @@ interface OwnTellPorts extends Omit<TellPorts, "store" | "facts"> {
   readonly nowMs: () => number;
 }
 
-/** While these hold, nothing can be noted. */
+/** While one of these is active, nothing can be noted. */
 const unnotable: ReadonlySet<AlertName> = new Set([
   "data-folder-gone",
   "database-does-not-answer",
   "database-cannot-write",
 ]);
 
-/** A coordinator that led within this time reports, because one that cannot write its beats leads no longer. */
+/** A coordinator that led within this time reports, because one that cannot write its sign of life no longer leads. */
 const ledRecentlyMs = 120_000;
 
 interface Waiting {
@@ -134,21 +134,21 @@ export class OwnTelling {
   #ledMs = Number.NEGATIVE_INFINITY;
   #toldMs = Number.NEGATIVE_INFINITY;
   #told: AlertState | null = null;
-  /** Not delivered yet. */
+  /** Messages that are not delivered yet. */
   #waiting: Waiting[] = [];
 
   constructor(ports: OwnTellPorts) {
     this.#ports = ports;
   }
 
-  /** Reports once in `againMs`, however often the database comes and goes. */
+  /** Reports at most once in `againMs`, however often the database comes and goes. */
   async turn(againMs: number, stopping: AbortSignal): Promise<void> {
     const { alerts, leads, nowMs, store } = this.#ports;
     const ms = nowMs();
     if (leads()) this.#ledMs = ms;
     const found = alerts().find(({ name }) => unnotable.has(name));
     if (found === undefined) {
-      // The database is back. If noting fails, the next turn tries again.
+      // The database is back. If noting fails, the next run tries again.
       if (this.#told !== null) await store.noteTold(this.#told);
       this.#told = null;
       this.#waiting = [];
