@@ -251,7 +251,7 @@ function watchOwn({
   database.start();
   return {
     ...{ clock, now },
-    /** Called when the clock turns out wrong, and when it is right again after a jump. */
+    /** The listener is called when the clock turns out wrong, and when it is right again after a jump. */
     onClock: (listener: (isRight: boolean, jumpedMs: number) => void) => void clockListeners.push(listener),
     database,
     eventLoop,

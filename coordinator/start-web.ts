@@ -274,7 +274,7 @@ interface WebSettings {
   readonly behindProxy?: boolean;
   /** The pages' configured address. */
   readonly publicUrl?: string | null;
-  /** How long a form may take to arrive; default: 10 s. */
+  /** Time limit for a form to arrive. Default: 10 s. */
   readonly bodyTimeoutMs?: number;
 }
 
@@ -288,7 +288,7 @@ export interface WebPorts {
   readonly now: () => Date;
   /** If absent, nobody can sign in and the pages are public. */
   readonly access?: Access;
-  /** Awaited before a change is answered. */
+  /** It is awaited before a change is answered. */
   readonly beforeAnswer?: () => Promise<void>;
   /** Records changes. If absent, nothing is recorded. */
   readonly audit?: Pick<AuditLog, "record">;

@@ -51,7 +51,7 @@ export class OwnClock {
   readonly #onChange: (fault: ClockFault | null, jumpedMs: number) => void;
   #followedMs: number;
   #followedSteadyMs: number;
-  /** How long the machine had slept by then, since the construction. */
+  /** How long the machine has slept since the construction. */
   #sleptMs = 0;
   readonly #awakeSinceMs: number;
   #jumpedSteadyMs: number | null = null;

@@ -2,10 +2,10 @@
  * Watches whether the database answers and can be written, on connections of its own, so that it never waits for a busy pool.
  * The result is kept in memory, because during a fault nobody can ask the database for it.
  *
- *   answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server that was
- *              asleep answers it as it wakes. After ten seconds it is asked anew, on a new connection.
- *   is written every half minute, and at once where something failed that reads like a disk: the first failure of a
- *              job is an alert under its own name a moment later.
+ * answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server
+ * that was asleep answers it as it wakes. After ten seconds it is asked again, on a new connection. is written every half
+ * minute, and at once where something failed that reads like a disk: the first failure of a job is an alert under its own
+ * name a moment later.
  */
 import { randomBytes } from "node:crypto";
 import { stat, statfs } from "node:fs/promises";

@@ -75,7 +75,7 @@ const fetchTiming = z.object({
 
 export type FetchTiming = z.infer<typeof fetchTiming>;
 
-/** ISO 8601, a day or a time. */
+/** A day or a time in ISO 8601. */
 const moment = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$/);
 
 /** The values of `changefreq` (sitemaps.org/protocol), stored by their index. */

@@ -148,7 +148,7 @@ function described({ needs, description }: ApiOperation): string | undefined {
   return `Scope ${needs}.${description === undefined ? "" : ` ${description}`}`;
 }
 
-/** Default answers. */
+/** The default answers. */
 const usualAnswers = ({ needs, body }: ApiOperation): ApiOperation["answers"] => ({
   ...(needs === null ? {} : { ...refusals, 429: tooMany }),
   ...(body === undefined ? {} : { 400: errorAnswer("The body is not as described") }),

@@ -1,5 +1,6 @@
 /**
- * Validates what an address, form or command asks of the explorer, and answers: a map, a level of the tree, a list, countries.
+ * Validates a URL's, form's or command's question to the explorer, and answers it: a map, a level of the tree, a list,
+ * countries.
  */
 import type { z } from "zod";
 import { countryName } from "#core/country-names";
@@ -48,7 +49,7 @@ interface ExploreQuestion extends LevelAsked {
   readonly filter: SubnetFilter;
 }
 
-/** Throws a UsageError. */
+/** Throws a UsageError if the question is invalid. */
 export function exploreQuestion(asked: z.output<typeof exploreInput>): ExploreQuestion {
   const { view, at: place, after: behind, sort, limit, ...filter } = asked;
   const at = readPlace(place);
@@ -80,7 +81,7 @@ export async function showExplore(
     : await showList(ports, world, question);
 }
 
-/** The most crawlers by name, in a legend and in a row's bar. */
+/** Maximum number of crawlers named in a legend and in a row's bar. */
 const [mostInLegend, mostInRow] = [24, 4];
 
 async function showMap(
@@ -203,9 +204,9 @@ function crawlerNames({ state }: ExplorePorts): CrawlerName {
   return (crawlerId) => names.get(crawlerId) ?? null;
 }
 
-// Subnets as lists, trees and files show them.
+// Subnets in the form of lists, trees and files.
 
-/** In the order of the places. */
+/** Returns the lines in the order of the places. */
 async function subnetLines(
   ports: ExplorePorts,
   world: ExploredWorld,
@@ -260,7 +261,7 @@ async function holdersOf(
   return new Map(named.map((holder) => [holder.holderId, holder]));
 }
 
-/** Includes everything within each. */
+/** Each line includes everything within its subnet. */
 async function branchLines(
   ports: ExplorePorts,
   world: ExploredWorld,

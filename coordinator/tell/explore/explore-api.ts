@@ -1,4 +1,4 @@
-/** The explorer's questions, by which they are validated, and its answers. */
+/** The schemas of the explorer's questions and answers. */
 import { z } from "zod";
 import { registries } from "../../place/subnets/subnet.ts";
 import { orNull, record, type ToldOf } from "../../web/api-operation.ts";

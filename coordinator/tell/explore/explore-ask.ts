@@ -55,12 +55,12 @@ import {
 import { blockText, squareHolding } from "./hilbert-map.ts";
 import { medianText, removedCrawler, shareWords } from "./shares.ts";
 
-/** A page waits this long for the first reading before it shows a waiting message. */
+/** A page waits this long for the first reading before it shows a message. */
 const patienceMs = 2000;
 const readAgainSeconds = 2;
 
 type Explored = ExploreAnswer & {
-  /** For the form; null when there are so many that the name is typed. */
+  /** The choices of the form; null if there are so many that the name is typed. */
   readonly crawlers: readonly string[] | null;
 };
 
@@ -103,7 +103,7 @@ Examples:
   }),
 };
 
-/** Throws a Fault before the first reading. A page says so; a command waits. */
+/** Throws a Fault if the first reading has not ended. A page then says so; a command waits. */
 export async function readyWorld({ explorer }: ExplorePorts, isPatient = false) {
   const tired = isPatient ? [] : [wait(patienceMs, null, { ref: false })];
   const world = await Promise.race([explorer.world(), ...tired]);
@@ -199,7 +199,7 @@ The round-trip time is the median of the subnets that are assigned directly.`),
   ];
 }
 
-// The map with its totals. Every block is a link into it, so it needs no script.
+// The map with its totals. Every block is a link, so the map needs no script.
 
 type Block = MapAnswer["blocks"][number];
 
@@ -260,7 +260,7 @@ Addresses run along a Hilbert curve. Clear: not registered.</p></div>
   ];
 }
 
-/** From the whole family down to the current position. */
+/** Links from the whole family down to the current position. */
 function wayOut({ at, above, family }: MapAnswer, asking: Asking): Html {
   const other = family === 4 ? "IPv6" : "IPv4";
   return html`<nav class="way-out" aria-label="Larger blocks">${above.map(
@@ -293,7 +293,7 @@ function blockLink(block: Block, asking: Asking): Html {
 y="${y + 17}">${range}</text></a>`;
 }
 
-/** Blocks below the smallest square open in the tree. */
+/** A block below the smallest square opens in the tree. */
 function blockAddress({ range: text }: Block, asking: Asking): string {
   const range = parseRange(text);
   const isSquare = range === null || blockText(squareHolding(range)) === text;
@@ -316,9 +316,9 @@ function shareText(share: number): string {
   return share < 1 && share > 0.9995 ? "> 99.9 %" : percentText(share);
 }
 
-// Subnets as tables of the explorer: the list, and a level of the tree with its path.
+// The explorer's tables of subnets: the list, and a level of the tree with its path.
 
-/** The query of the same question with some changes. */
+/** Returns the query of the same question with some changes. */
 export type Asking = (changed: Readonly<Record<string, string | number | null>>) => string;
 
 interface SubnetsSeen {
@@ -346,7 +346,7 @@ const sortedBy = (names: readonly (keyof typeof orders)[], chosen: string, askin
     })}`,
   );
 
-/** Only lists by address can be paged. */
+/** Only lists in address order can be paged. */
 const more = (shown: number, { sort, next }: Pick<ListAnswer, "sort" | "next">, all: number): Node | false =>
   sort !== "address" && all > shown
     ? plain(small(`The first ${shown} in this order. Filter, or sort by address to page through all.`))

@@ -4,7 +4,7 @@ import type { TreeColumns } from "../../place/subnets/tree-columns.ts";
 import { parentPlace, type Span, spanOfPlace } from "./places.ts";
 import type { ExploreClock } from "./reads.ts";
 
-/** One tree with its delegations, by place. */
+/** One tree with its delegations, which are read by place. */
 export class ExploredWorld {
   readonly columns: TreeColumns;
   readonly table: CoordinatorState["delegationTable"];
@@ -23,7 +23,7 @@ export class ExploredWorld {
     });
   }
 
-  /** The row of the delegation that applies to the place, its own or the nearest less specific one's; −1 for none. */
+  /** Returns the row of the delegation that applies to the place (its own or the nearest less specific subnet's), or −1. */
   rowAt(place: number): number {
     for (let at = place; at >= 0; at = parentPlace(this.columns, at)) {
       const row = this.#ownRow(at);
@@ -32,7 +32,7 @@ export class ExploredWorld {
     return -1;
   }
 
-  /** NaN when not measured. */
+  /** Returns NaN if it was not measured. */
   rttMsAt(place: number): number {
     const row = this.rowAt(place);
     return row < 0 ? Number.NaN : this.table.rttMsAt(row);
@@ -42,12 +42,12 @@ export class ExploredWorld {
     return this.#ownRow(place) >= 0;
   }
 
-  /** For subnets that are in the tree. */
+  /** The subnet must be in the tree. */
   placeOf(subnetId: SubnetId): number {
     return this.columns.byId.firstRow(subnetId);
   }
 
-  /** The subnet's delegation changed, which also affects what is within it without one of its own. */
+  /** Call it when the subnet's delegation has changed, which also affects subnets within it that have none of their own. */
   follow(subnetId: SubnetId): void {
     const place = this.placeOf(subnetId);
     if (place >= 0) this.crawlers.forget(spanOfPlace(this.columns, place));
@@ -58,14 +58,14 @@ export class ExploredWorld {
   }
 }
 
-// How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted
-// once and cached until one changes, so that an answer over millions adds a few thousand small counts, and
-// a view's legend, totals and bars agree. Each subnet counts once, whatever its size.
+// How many subnets of any stretch of the tree each crawler has. Blocks of a thousand places are counted once and cached until
+// one changes. An answer over millions of subnets therefore adds up a few thousand small counts, and a view's legend, totals
+// and bars agree. Each subnet counts once, whatever its size.
 
 /** The key 0 counts subnets that nobody crawls. */
 export const nobody = 0;
 
-/** Subnets by crawler. */
+/** How many subnets each crawler has. */
 export type Counts = Map<CrawlerId | typeof nobody, number>;
 
 export const placesPerBlock = 1024;
@@ -87,7 +87,7 @@ export class CrawlerCounts {
     this.#crawlerOf = crawlerOf;
   }
 
-  /** Called when these places were delegated otherwise. */
+  /** Drops the cached counts for a range of places. Call it when their delegation has changed. */
   forget({ from, to }: Span): void {
     for (let block = blockOf(from); block * placesPerBlock < to; block += 1) delete this.#blocks[block];
   }
@@ -96,7 +96,7 @@ export class CrawlerCounts {
     return this.#block(blockOf(place)).crawlers[place % placesPerBlock] as CrawlerId;
   }
 
-  /** Whether any of the thousand places of this block, or of those that follow, is the crawler's. */
+  /** Whether the crawler has any place of this block or of those after it. */
   has(block: number, crawler: CrawlerId | typeof nobody): boolean {
     return this.#block(block).counts.has(crawler);
   }
@@ -110,7 +110,7 @@ export class CrawlerCounts {
     return this.known(span);
   }
 
-  /** Synchronous; for spans that are cached or small. */
+  /** Counts synchronously, for spans that are cached or small. */
   known({ from, to }: Span): Counts {
     const sums: Counts = new Map();
     for (let at = from; at < to; ) {
@@ -145,24 +145,24 @@ export function addTo(counts: Counts, crawler: CrawlerId | typeof nobody, count:
   counts.set(crawler, (counts.get(crawler) ?? 0) + count);
 }
 
-// The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums
-// answers for one subnet and for stretches of places.
+// The fetch load of subnets with hosts, by place. They are few, so a sorted list with running sums answers for a single
+// subnet and for stretches of places.
 
-/** Parallel columns in any order, each place once. */
+/** Parallel columns in any order, with each place once. */
 interface LoadColumns {
   readonly places: readonly number[];
   readonly pagesPerDay: readonly number[];
-  /** Hosts with due pages. */
+  /** How many hosts have due pages. */
   readonly dueHosts: readonly number[];
 }
 
-/** Place and index share one number, which sorts fastest: 2^26 loads of 2^27 places are exact. */
+/** Place and index share one number, which sorts fastest. 2^26 loads of 2^27 places remain exact. */
 const mostLoads = 2 ** 26;
 
 export class PlaceLoads {
-  /** In tree order. */
+  /** The places in tree order. */
   readonly places: Int32Array;
-  /** Running sums, one element longer than `places`. */
+  /** Running sums, with one element more than `places`. */
   readonly #pagesPerDay: Float64Array;
   readonly #dueHosts: Float64Array;
 
@@ -199,7 +199,7 @@ export class PlaceLoads {
     return (sums[this.#indexFrom(to)] as number) - (sums[this.#indexFrom(from)] as number);
   }
 
-  /** How many loads precede the place. */
+  /** Returns how many loads precede the place. */
   #indexFrom(place: number): number {
     let [low, high] = [0, this.places.length];
     while (low < high) {
@@ -211,9 +211,9 @@ export class PlaceLoads {
   }
 }
 
-// Splits long work into short turns: after a few ms all other work runs first.
+// Splits long work into short turns. After a few ms it yields to all other pending work.
 
-/** The length of a turn, which delays others slightly longer. */
+/** The length of a turn, by which other work may be delayed. */
 const turnMs = 5;
 
 export class WorkTurns {
@@ -225,7 +225,7 @@ export class WorkTurns {
     this.#startedMs = clock.steadyMs();
   }
 
-  /** Awaited after each small piece of work. */
+  /** Await it after each small piece of work. */
   async breathe(): Promise<void> {
     if (this.#clock.steadyMs() - this.#startedMs < turnMs) return;
     await this.#clock.yieldTurn();

@@ -1,6 +1,6 @@
 /**
- * The explorer's data: the coordinator's tree and delegations, and what only the database knows, which is read on demand when
- * the last reading is old.
+ * The explorer's data: the coordinator's tree and delegations, and what only the database knows, which is read when it is
+ * needed and the last reading is old.
  */
 
 import { leastSamples } from "#core/format";
@@ -22,11 +22,11 @@ interface ExplorerPorts {
   readonly reads: Pick<ExploreReads, "anycastSubnets" | "finerSubnets" | "eachLoad">;
   readonly clock: ExploreClock;
   readonly recrawlDays: () => number;
-  /** Reports a failure beside a request; the explorer continues with its current data. */
+  /** Reports a failure outside a request. The explorer then continues with its current data. */
   readonly onFault: (error: unknown, what: string) => void;
 }
 
-/** A reading stays valid this long, and readings never take more than a fiftieth of the time. */
+/** A reading is valid this long. Readings never take more than a fiftieth of the time. */
 const readEveryMs = 60_000;
 const timesTheReading = 50;
 
@@ -48,7 +48,7 @@ export class Explorer {
     });
   }
 
-  /** Waits for the first reading; later ones run in the background. */
+  /** Waits for the first reading. Later ones run in the background. */
   async world(): Promise<ExploredWorld> {
     const world = this.#world;
     if (world === null) return await this.#read(new ExploredWorld(this.#ports.state));
@@ -59,7 +59,7 @@ export class Explorer {
     return world;
   }
 
-  /** The figures of each country, at most a minute old. */
+  /** Returns the figures of each country, at most a minute old. */
   async countries(world: ExploredWorld): Promise<CountryFigures[]> {
     const { clock } = this.#ports;
     if (this.#countries === null || clock.steadyMs() >= this.#countries.untilMs) {
@@ -79,7 +79,7 @@ export class Explorer {
   async #readInto(world: ExploredWorld): Promise<ExploredWorld> {
     const { clock, reads, state, recrawlDays } = this.#ports;
     const startedMs = clock.steadyMs();
-    // A failed reading is not repeated at once either.
+    // Even a failed reading is not repeated at once.
     this.#readAgainMs = startedMs + readEveryMs;
     const loads = { places: [] as number[], pagesPerDay: [] as number[], dueHosts: [] as number[] };
     await reads.eachLoad(recrawlDays(), ({ subnetId, pagesPerDay, dueHosts }) => {
@@ -101,14 +101,14 @@ export class Explorer {
   }
 }
 
-// The totals of each country's subnets, computed in one pass in short turns.
+// The totals of each country's subnets, computed in one pass that is split into short turns.
 
 interface CountryFigures
   extends Pick<CountryLine, "country" | "subnets" | "measured" | "medianRttMs" | "pagesPerDay" | "dueHosts"> {
   readonly crawlers: Counts;
 }
 
-/** Most subnets first. */
+/** Returns the countries with the most subnets first. */
 export async function countryFigures(world: ExploredWorld, turns: WorkTurns): Promise<CountryFigures[]> {
   const { labels } = world.columns;
   const byLabel = new Map<number, Counted>();
@@ -160,7 +160,7 @@ function count(world: ExploredWorld, place: number, into: Counted): void {
   if (!Number.isNaN(rttMs)) into.rtts.push(rttMs);
 }
 
-/** Two digits, matching its accuracy; null below `leastSamples`. */
+/** Returns two significant digits, which match its accuracy, or null below `leastSamples`. */
 function medianOf(rtts: readonly number[]): number | null {
   if (rtts.length < leastSamples) return null;
   const sorted = Float64Array.from(rtts).sort();

@@ -1,9 +1,9 @@
 /**
- * The map of who crawls what: a square of the address space as 64 by 64 cells along a Hilbert curve, on which neighbours
- * on the line of addresses stay neighbours, and a CIDR block of even length is a square (D. Hilbert 1891; the walk from
- * quadrant to quadrant follows Warren, Hacker's Delight, 16-2). The squares are all of IPv4, and of IPv6 what is given
- * out, 2000::/3 (IANA), and their quarters' quarters down to where a cell is one address. A cell has the colour of the
- * crawler with most of the subnets that start in it, and where none does, of whoever crawls the subnet around it.
+ * The map of who crawls what. It shows a square of the address space as 64 by 64 cells along a Hilbert curve, on which
+ * neighbouring addresses remain neighbours, and a CIDR block of even length is a square (D. Hilbert 1891; the walk from
+ * quadrant to quadrant follows Warren, Hacker's Delight, 16-2). The squares are all of IPv4, the allocated part of IPv6,
+ * 2000::/3 (IANA), and their sixteenths, down to where a cell is one address. A cell has the colour of the crawler with the
+ * most subnets that start in it or, if none does, of the one that crawls the subnet around it.
  *
  *   the curve through four cells:  0 3     x to the right, y downwards
  *                                  1 2
@@ -19,11 +19,11 @@ export interface Block {
   readonly prefixLength: number;
 }
 
-/** 2^6 cells per side. */
+/** The map has 2^6 cells per side. */
 const mapOrder = 6;
 const cellBits = 2 * mapOrder;
 
-/** Four by four blocks per square. */
+/** A square has four by four blocks. */
 const blockBits = 4;
 
 const roots: Readonly<Record<4 | 6, Block>> = {
@@ -34,7 +34,7 @@ const roots: Readonly<Record<4 | 6, Block>> = {
 const bitsOf = (family: 4 | 6): 32 | 128 => (family === 4 ? 32 : 128);
 const sizeOf = ({ family, prefixLength }: Block): bigint => 1n << BigInt(bitsOf(family) - prefixLength);
 
-/** The smallest square that holds the whole range, or the first one. */
+/** Returns the smallest square that holds the whole range, or the first one. */
 export function squareHolding({ family, first, last }: IpRange): Block {
   let square = roots[family];
   const isWithin = ({ first: from, ...rest }: Block) =>
@@ -53,7 +53,7 @@ export function squareHolding({ family, first, last }: IpRange): Block {
   return square;
 }
 
-/** The path from the first square to this one. */
+/** Returns the path from the first square to this one. */
 export function squaresAbove({ family, first, prefixLength }: Block): Block[] {
   const above: Block[] = [];
   for (let length = roots[family].prefixLength; length < prefixLength; length += blockBits) {
@@ -76,7 +76,7 @@ function rangeOfBlock(block: Block): IpRange {
   return family === 4 ? { family, first: Number(first), last: Number(last) } : { family, first, last };
 }
 
-/** The square's sixteen blocks by address, each with its corner in the picture. */
+/** Returns the square's sixteen blocks by address, each with its corner in the picture. */
 export function blocksOf(square: Block): readonly (Cell & { readonly block: Block })[] {
   const prefixLength = square.prefixLength + blockBits;
   const size = sizeOf({ ...square, prefixLength });
@@ -88,7 +88,7 @@ export function blocksOf(square: Block): readonly (Cell & { readonly block: Bloc
   });
 }
 
-/** Subnets that start in the block and are not larger than it. */
+/** Returns the subnets that start in the block and are not larger than it. */
 export function spanWithin({ columns }: ExploredWorld, block: Block): Span {
   const range = rangeOfBlock(block);
   let { from, to } = spanStartingIn(columns, range);
@@ -100,7 +100,7 @@ export function spanWithin({ columns }: ExploredWorld, block: Block): Span {
 /** Marks cells in which nothing is registered. */
 const unregistered = -1;
 
-/** For each crawler (or `nobody`) the cells in its colour, as an SVG path with one unit per cell. */
+/** Returns for each crawler (or `nobody`) the cells in its colour, as an SVG path with one unit per cell. */
 export async function drawMap(
   world: ExploredWorld,
   square: Block,
@@ -124,7 +124,7 @@ export async function drawMap(
   return pathsOf(cells);
 }
 
-/** A cell is nobody's only if no crawler has any of it: few registered subnets are crawled, and people look for those. */
+/** A cell is nobody's only if no crawler has any of it, because few registered subnets are crawled and people look for those. */
 function withMost(counts: Counts): number {
   let [best, most]: [number, number] = [nobody, 0];
   for (const [crawler, count] of counts)
@@ -158,7 +158,7 @@ export interface Cell {
   readonly y: number;
 }
 
-/** The position of a cell by its number, among 2^order per side. */
+/** Returns the position of a cell by its number, on a map with 2^order cells per side. */
 export function cellOfIndex(index: number, order: number): Cell {
   let [x, y, rest] = [0, 0, index];
   for (let side = 1; side < 2 ** order; side *= 2) {

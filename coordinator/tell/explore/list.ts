@@ -1,6 +1,6 @@
 /**
- * Subnets that match a filter, paged by address or the first few by another value, and levels of the tree. Works in
- * short turns; counts are bounded and then reported as "more than".
+ * Subnets that match a filter, paged by address or the first few by another value, and levels of the tree. Works in short
+ * turns. Counts are bounded, and larger ones are reported as "more than".
  */
 
 import type { CrawlerId, HolderId, SubnetId } from "#core/ids";
@@ -20,7 +20,7 @@ import {
 
 export interface LevelAsked {
   readonly at: IpRange;
-  /** Continue after this range; null: from the beginning. */
+  /** Continues after this range; null means from the beginning. */
   readonly after: IpRange | null;
   readonly sort: ListAnswer["sort"];
   readonly limit: number;
@@ -28,11 +28,11 @@ export interface LevelAsked {
 
 type Listed = Pick<ListAnswer, "count" | "isWholeCount" | "next"> & { readonly places: readonly number[] };
 
-/** Counting stops at this many matches, or this many blocks of a thousand once the page is full. */
+/** Counting stops at this many matches or, once the page is full, after this many blocks of a thousand. */
 const mostCounted = 10_000;
 const mostBlocks = 300;
 
-/** `at`: only subnets that start within. */
+/** With `at`, only subnets that start within it are listed. */
 export async function listPlaces(
   world: ExploredWorld,
   asked: LevelAsked & { readonly filter: PlaceFilter },
@@ -54,7 +54,7 @@ export async function listPlaces(
     if (!isWholeCount) break;
   }
   const isMore = count > places.length || !isWholeCount;
-  // Earlier pages are not counted again: from the second page on, the count covers the rest.
+  // Earlier pages are not counted again, so from the second page on, the count covers the rest.
   return {
     places,
     count,
@@ -63,7 +63,7 @@ export async function listPlaces(
   };
 }
 
-/** Only subnets with that value: load requires pages, RTT a delegation and measurement of their own. */
+/** Lists only subnets that have the value: a load requires pages, an RTT a delegation and measurement of their own. */
 async function byValue(
   world: ExploredWorld,
   { at, filter, limit, sort }: LevelAsked & { readonly filter: PlaceFilter; readonly sort: "load" | "rtt" },
@@ -125,7 +125,7 @@ function* eachMatch(filter: PlaceFilter, { from, to }: Span): Generator<number |
   }
 }
 
-/** Yields every match for files, in pieces, at most `limit`. */
+/** Yields the matches in pieces for files, at most `limit`. */
 export async function* everyMatch(
   world: ExploredWorld,
   { filter, at, limit }: Pick<LevelAsked, "at" | "limit"> & { readonly filter: PlaceFilter },
@@ -148,9 +148,9 @@ export async function* everyMatch(
 }
 
 type TreeLevel = Pick<TreeAnswer, "childCount" | "next"> & {
-  /** The smallest subnet that holds the requested range; −1 for the family's root. */
+  /** The smallest subnet that holds the requested range, or −1 for the family's root. */
   readonly node: number;
-  /** From the largest to the node's parent. */
+  /** The subnets above it, from the largest to its parent. */
   readonly above: readonly number[];
   readonly children: readonly number[];
 };
@@ -190,7 +190,7 @@ function rangeText(world: ExploredWorld, places: readonly number[]): string | nu
   return last === undefined ? null : formatRange(rangeAtPlace(world.columns, last));
 }
 
-/** Keeps the largest values, equal ones in order of arrival. */
+/** Keeps the largest values. Equal ones are in order of arrival. */
 class Best {
   readonly #room: number;
   readonly #entries: { readonly place: number; readonly value: number }[] = [];
@@ -214,18 +214,18 @@ class Best {
 
 // A list's filter, compiled for one tree.
 
-/** Null: every place matches. */
+/** Null means that every place matches. */
 export interface PlaceFilter {
   matches(place: number): boolean;
-  /** False when no place of this block of a thousand matches. */
+  /** False if nothing in this block of a thousand places matches. */
   mayHold(block: number): boolean;
-  /** In tree order, a superset of the matches; null when they may be anywhere. */
+  /** A superset of the matches in tree order; null if they may be anywhere. */
   readonly candidates: Int32Array | null;
 }
 
-/** Names of the filter that were looked up, since they are not in the tree. */
+/** Names of the filter, which are looked up because they are not in the tree. */
 interface KnownNames {
-  /** Null when no crawler has this name. */
+  /** Null if no crawler has this name. */
   readonly crawlerId: CrawlerId | null;
   readonly holderIds: readonly HolderId[];
 }
@@ -278,7 +278,7 @@ function candidatesFor(world: ExploredWorld, filter: SubnetFilter, names: KnownN
   return null;
 }
 
-/** Scans all places: 10 ms for ten million and each holder. */
+/** Scans the whole tree, which takes 10 ms for ten million places and each holder. */
 function placesOfHolders({ columns }: ExploredWorld, wanted: readonly HolderId[]): Int32Array {
   const found: number[] = [];
   for (const holderId of wanted) {

@@ -1,10 +1,10 @@
-/** The tree by places: code that scans many subnets reads these numbers instead of records. */
+/** The tree by places. Code that scans many subnets reads these numbers instead of records. */
 import type { IpAddress } from "#core/ip/address";
 import type { IpRange } from "#core/ip/range";
 import { endOf, placeOfIpv4, placeOfIpv6, rangeOfPlace, topBit } from "../../place/subnets/range-table.ts";
 import type { TreeColumns } from "../../place/subnets/tree-columns.ts";
 
-/** Consecutive places, the last one excluded. */
+/** Consecutive places, excluding the last one. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -17,7 +17,7 @@ export function parentPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number
   return parent < 0 ? -1 : ipv6Base + parent;
 }
 
-/** The place and all places that start within its range. */
+/** Returns the place and those that start within its range. */
 export function spanOfPlace({ ipv4, ipv6, ipv6Base }: TreeColumns, place: number): Span {
   const to = place < ipv6Base ? endOf(ipv4, place) : ipv6Base + endOf(ipv6, place - ipv6Base);
   return { from: place, to };
@@ -31,14 +31,14 @@ export function spanOfFamily({ ipv6Base, ids }: TreeColumns, family: 4 | 6): Spa
   return family === 4 ? { from: 0, to: ipv6Base } : { from: ipv6Base, to: ids.length };
 }
 
-/** The most specific place that contains the address, or −1. */
+/** Returns the most specific place that contains the address, or −1. */
 export function placeOver({ ipv4, ipv6, ipv6Base }: TreeColumns, { family, value }: IpAddress): number {
   if (family === 4) return placeOfIpv4(ipv4, value ^ topBit);
   const place = placeOfIpv6(ipv6, value);
   return place < 0 ? -1 : ipv6Base + place;
 }
 
-/** The most specific place that contains the whole range, or −1. */
+/** Returns the most specific place that contains the whole range, or −1. */
 export function placeHolding(columns: TreeColumns, range: IpRange): number {
   let place = placeOver(columns, { family: range.family, value: range.first } as IpAddress);
   while (place >= 0 && rangeAtPlace(columns, place).last < range.last) place = parentPlace(columns, place);
@@ -52,7 +52,7 @@ export function spanStartingIn(columns: TreeColumns, { family, first, last }: Ip
   };
 }
 
-/** The first place that starts at the address or after it. */
+/** Returns the first place that starts at the address or after it. */
 export function firstPlaceFrom(columns: TreeColumns, family: 4 | 6, address: number | bigint): number {
   let { from, to } = spanOfFamily(columns, family);
   while (from < to) {

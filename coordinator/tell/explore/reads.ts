@@ -6,17 +6,17 @@ import type { SubnetLoad } from "../../place/delegation/delegation.ts";
 
 const mostHoldersCalled = 50;
 
-/** One page per second and host, the usual pace (subnet-loads). */
+/** The usual pace is one page per second and host (subnet-loads). */
 const mostPagesPerHost = 86_400;
 
 export type ExploreReads = ReturnType<typeof createExploreReads>;
 
-/** Data that the coordinator's memory does not hold. */
+/** Reads data that the coordinator's memory does not hold. */
 export function createExploreReads(pool: Pool) {
   return {
-    /** Subnets that answer from many places. */
+    /** Returns subnets that answer from many places. */
     anycastSubnets: async () => await subnetIds(pool, "select subnet_id from delegation where anycast"),
-    /** The daily fetches of subnets with hosts when every page is fetched once in this many days. */
+    /** Visits the daily fetches of subnets with hosts, if every page is fetched once in `recrawlDays`. */
     eachLoad: async (recrawlDays: number, visit: (load: ExploredLoad) => void) => {
       await copied(pool, loadsSql(recrawlDays), (row) =>
         visit({ subnetId: asSubnetId(row.int32(0)), pagesPerDay: row.float32(1), dueHosts: row.int32(2) }),
@@ -105,6 +105,6 @@ export interface NamedHolder {
 export interface ExploreClock {
   /** A monotonic clock in ms. */
   readonly steadyMs: () => number;
-  /** Resolves after all other ready work had a turn. */
+  /** Resolves after all other ready work has run. */
   readonly yieldTurn: () => Promise<void>;
 }

@@ -7,10 +7,10 @@ import { type Counts, nobody } from "./explored-world.ts";
 
 export type CrawlerName = (crawlerId: CrawlerId) => string | null;
 
-/** Shown for a delegated crawler that is no longer in the fleet. */
+/** The name shown for a delegated crawler that is no longer in the fleet. */
 export const removedCrawler = "removed crawler";
 
-/** The crawlers with most subnets by name, then the others together, then what nobody crawls. */
+/** Returns the crawlers with the most subnets by name, then all others together, then what nobody crawls. */
 export function shareParts(counts: Counts, crawlerName: CrawlerName, most: number): SharePart[] {
   const { named, rest } = ranked(counts, most);
   const parts = named.map(
@@ -36,7 +36,7 @@ export function shareParts(counts: Counts, crawlerName: CrawlerName, most: numbe
 
 type Ranked = readonly (readonly [CrawlerId, number])[];
 
-/** Crawlers by number of subnets: the named ones, and the rest. */
+/** Returns crawlers by number of subnets: the named ones, and the rest. */
 export function ranked(counts: Counts, most: number): { readonly named: Ranked; readonly rest: Ranked } {
   const all = [...counts]
     .filter((one): one is [CrawlerId, number] => one[0] !== nobody)
@@ -44,14 +44,14 @@ export function ranked(counts: Counts, most: number): { readonly named: Ranked; 
   return { named: all.slice(0, most), rest: all.slice(most) };
 }
 
-/** Subnets with a crawler, by their own delegation or a less specific one's. */
+/** Counts subnets with a crawler, by their own delegation or a less specific one's. */
 export function crawledIn(counts: Counts): number {
   let crawled = 0;
   for (const [crawler, count] of counts) if (crawler !== nobody) crawled += count;
   return crawled;
 }
 
-/** "amsterdam: 9; brussels: 5; registered, not crawled: 2". */
+/** Such as "amsterdam: 9; brussels: 5; registered, not crawled: 2". */
 export const shareWords = (parts: readonly SharePart[]): string =>
   parts.map(({ label, subnets }) => `${label}: ${subnets.toLocaleString("en-GB")}`).join("; ");
 

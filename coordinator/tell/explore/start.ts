@@ -13,7 +13,7 @@ import { Explorer } from "./explorer.ts";
 import { createExploreReads, type ExploreClock } from "./reads.ts";
 
 interface ExplorePartOptions {
-  /** For long readings, which exceed the time limit of the pages' connections. */
+  /** Connections for long readings, which exceed the time limit of the pages' connections. */
   readonly patientPool: Pool;
   readonly pool: Pool;
   readonly state: CoordinatorState;

@@ -1,4 +1,4 @@
-/** /find: the results of the search box as a page, for browsers without scripts and for longer lists. */
+/** /find: the search box's results as a page, for browsers without scripts and for longer lists. */
 import { z } from "zod";
 import { list, member, note, picture, plain, present, section, table } from "../../ask/document.ts";
 import { nodesHtml } from "../../ask/html-rendering.ts";

@@ -10,7 +10,7 @@ export type FoundCrawler = Pick<CrawlerRecord, "name" | "state" | "place" | "cou
 
 export interface FoundHost {
   readonly host: string;
-  /** The readable form of a Punycode name; null when it is the same or unknown. */
+  /** The readable form of a Punycode name; null if it is the same or unknown. */
   readonly name: string | null;
   readonly state: string;
   readonly urls: number;
@@ -27,7 +27,7 @@ export type FindReads = ReturnType<typeof createFindReads>;
 
 export const createFindReads = (pool: Pool) => readsOver(pool, { findCrawlers, findHosts });
 
-/** People type on, so a late answer is useless. */
+/** Time limit. People continue to type, so a late answer is useless. */
 const longestMs = 400;
 
 interface Asked {
@@ -36,12 +36,12 @@ interface Asked {
   readonly most: number;
 }
 
-/** Crawlers whose names contain the text, best matches first; only those in `within`. Null when it took too long. */
+/** Returns the crawlers (of `within`) whose names contain the text, best matches first. Null if it took too long. */
 async function findCrawlers(pool: Pool, asked: Asked): Promise<NamedRows<FoundCrawler> | null> {
   return await boundedRead(pool, longestMs, async (client) => await crawlers(client, asked));
 }
 
-/** The host itself, those below it, and those with this prefix. Null when it took too long. */
+/** Returns the host itself, those below it, and those with this prefix. Null if it took too long. */
 export async function findHosts(
   pool: Pool,
   text: string,
@@ -51,7 +51,7 @@ export async function findHosts(
   return found === null ? null : foundIn(found, most);
 }
 
-/** Best first, each host once. */
+/** Returns each host once, the best first. */
 function foundIn(rows: readonly RankedHost[], most: number): NamedRows<FoundHost> {
   const once = new Map<string, FoundHost>();
   for (const { at: _, ...row } of rows.toSorted((a, b) => a.at - b.at || byText(a.host, b.host))) {
@@ -64,10 +64,10 @@ function foundIn(rows: readonly RankedHost[], most: number): NamedRows<FoundHost
 /** Orders texts as Postgres does under collation "C". */
 const byText = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** `at` is the rank of the way it was found. */
+/** `at` is the rank of the query that found the host. */
 type RankedHost = FoundHost & { readonly at: number };
 
-/** Scans all crawlers, at most thousands. */
+/** Scans all crawlers, of which there are thousands at most. */
 async function crawlers(client: PoolClient, { text, within, most }: Asked): Promise<NamedRows<FoundCrawler>> {
   const { rows } = await client.query<FoundCrawler>({
     name: "find-crawlers",
@@ -92,7 +92,8 @@ const columns = `h.host, h.state, h.url_count as urls, h.fetched_urls as "fetche
   h.opt_out_id is not null as "hasOptedOut"`;
 
 /**
- * Names with this prefix, the host itself first; `name` is the readable form. Their list follows the frontier within minutes.
+ * SQL for names with this prefix, the host itself first. `name` is the readable form. The list of sites may lag the frontier
+ * by minutes.
  */
 const begun = (at: number, name: "host" | "name", first: string, after: string) => `
   select ${at}, one.name, ${columns}
@@ -103,7 +104,7 @@ const begun = (at: number, name: "host" | "name", first: string, after: string) 
   ) one
   join frontier_host h using (host_hash)`;
 
-/** Each way uses its own index and reads no more rows than are shown. */
+/** Each query uses an index of its own and reads no more rows than are shown. */
 async function hosts(client: PoolClient, text: string, most: number): Promise<RankedHost[]> {
   const host = hostNamed(text) ?? text;
   // Host names are lower-case ASCII.
@@ -131,7 +132,7 @@ async function hosts(client: PoolClient, text: string, most: number): Promise<Ra
   return rows;
 }
 
-/** The first text after all with this prefix, by code points. */
+/** Returns the first text after all texts with this prefix, by code points. */
 function afterAll(text: string): string {
   const characters = [...text];
   const last = characters.pop()?.codePointAt(0) ?? 0x10_ff_ff;

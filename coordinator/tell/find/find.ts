@@ -13,11 +13,11 @@ import { pathWith } from "../../web/html.ts";
 import { type Listed, placedPages } from "../../web/navigation.ts";
 import type { FindReads, FoundCrawler, FoundHost, NamedRows } from "./find-reads.ts";
 
-/** In order of precedence for equal matches. */
+/** Kinds in the order of precedence for equal matches. */
 const foundKinds = ["page", "crawler", "host", "who", "setting", "action"] as const;
 export type FoundKind = (typeof foundKinds)[number];
 
-/** Longer than any crawled URL. */
+/** Maximum length of a query, which exceeds any crawled URL. */
 export const longestQuestion = 2100;
 
 export const mostOfKind = 10;
@@ -41,10 +41,10 @@ export const foundAnswer = record("FoundAnswer", {
 export type Found = ToldOf<typeof foundPlace>;
 export type FindAnswer = ToldOf<typeof foundAnswer>;
 
-/** No name is longer (RFC 1035: 253 octets). */
+/** Maximum length of a name (RFC 1035: 253 octets). */
 const longestName = 253;
 
-/** The quality of a match: 0 is exact, higher is worse. */
+/** A result with the quality of its match: 0 is exact, higher is worse. */
 interface Ranked extends Found {
   readonly rank: number;
 }
@@ -114,20 +114,19 @@ function inOrder(
   };
 }
 
-// The qualities of a match.
 
 const exact = 0;
 const begins = 1;
 const wordBegins = 2;
 const holds = 3;
-/** Matches other words than the name. */
+/** The query matches other words than the name. */
 const beside = 4;
-/** Suggested for any text. */
+/** The result is suggested for any text. */
 const anyText = 5;
 
 const folded = (text: string) => text.normalize("NFKC").toLowerCase();
 
-/** Returns null without a match. Several words match when each of them does. */
+/** Returns null if there is no match. Several words match if each of them does. */
 export function matchOf(name: string, asked: string): number | null {
   const [whole, part] = [folded(name), folded(asked)];
   const single = singleMatch(whole, part);
@@ -201,9 +200,9 @@ function questionsToAsk(asked: string): Ranked[] {
   ];
 }
 
-// Pages and settings, which the search box finds without the database.
+// Pages and settings, which are found without the database.
 
-/** Something to open, for people with the scope. */
+/** Something that people with the scope can open. */
 export interface Place {
   readonly title: string;
   /** At most a sentence. */
@@ -219,7 +218,7 @@ interface PagePlace extends Place {
   readonly isMain: boolean;
 }
 
-/** The pages that operations place in the navigation, and those that only the search finds. */
+/** Returns the pages that are in the navigation, and those that only the search finds. */
 export const pagePlacesOf = (operations: readonly Listed[]): readonly PagePlace[] =>
   placedPages(operations).map(({ path, needs, groupName, entry, tab, alsoFound = "", summary }, at, all) => {
     const isFirst = all.findIndex((one) => one.groupName === groupName && one.entry === entry) === at;

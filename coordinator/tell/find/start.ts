@@ -5,7 +5,7 @@ import { pagePlacesOf } from "./find.ts";
 import { findOperations } from "./find-ask.ts";
 import { createFindReads } from "./find-reads.ts";
 
-/** `operations` loads those of every room at the first question. */
+/** `operations` loads the operations of all rooms at the first query. */
 export const findPart = (
   pool: Pool,
   operations: () => Promise<Parameters<typeof pagePlacesOf>[0]>,

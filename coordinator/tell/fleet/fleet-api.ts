@@ -99,7 +99,7 @@ export const fleetEntrySchema = record("FleetEntry", {
   draining: drainingSchema.nullable(),
   joiningSince: orNull(dateTime(), "Since when it waits to be given what is nearest to it; null: it has it."),
   trust: z.enum(trustStandings),
-  /** The release that its supervisor runs and its partner's policy on releases; null without a supervisor. */
+  /** The release that its supervisor runs and its partner's policy on releases; null if it has none. */
   release: crawlerReleaseSchema.nullable(),
   incidents: z.int().describe("In the last seven days."),
   standing: stateWordsSchema,

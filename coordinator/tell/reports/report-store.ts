@@ -283,7 +283,7 @@ export interface CoverageFilter {
 }
 
 interface CoverageDay {
-  /** `2026-03-01`. */
+  /** Such as `2026-03-01`. */
   readonly day: string;
   readonly countedAt: Date;
   readonly rows: readonly CoverageRow[];

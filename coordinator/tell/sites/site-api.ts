@@ -1,4 +1,4 @@
-/** The answers about one host by part, and their questions. */
+/** The questions about one host, and the answers by part. */
 import { z } from "zod";
 import { changeKinds, pageChange } from "../../crawl/changes/changes-api.ts";
 import { openRecord, orNull, type ReadOf } from "../../web/api-operation.ts";
@@ -8,7 +8,7 @@ export const siteParts = ["overview", "pages", "changes", "robots", "speed", "li
 
 export type SitePart = (typeof siteParts)[number];
 
-/** Filters of its URLs: by state, rejected ones, and others outside the frontier. */
+/** Filters of its URLs by state, including rejected ones and others outside the frontier. */
 export const urlFilters = [
   "all",
   "due",

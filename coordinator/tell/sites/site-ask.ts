@@ -1,4 +1,4 @@
-/** One host, /sites/HOST: its state and one of its parts; people who may submit URLs can have it fetched again. */
+/** One host, /sites/HOST: its state and one of its parts. People who may submit URLs can have it fetched again. */
 import { z } from "zod";
 import { mayDo } from "#core/actor";
 import { howMany, msText, spanWords, whenWords } from "#core/format";

@@ -12,16 +12,16 @@ import type { SiteLinks, SiteOverview, SiteRobots, SiteSpeed, SiteUrl, UrlFilter
 import type { Standing } from "./sites-api.ts";
 import { standingSql } from "./sites-upkeep-store.ts";
 
-/** The most URLs that are counted. */
+/** Maximum number of URLs that are counted. */
 const mostCounted = 50_000;
 
-/** The most URLs that one page of a list scans. */
+/** Maximum number of URLs that one page of a list scans. */
 const mostLookedAt = 20_000;
 
-/** The latest fetches of a time range. */
+/** Maximum number of the latest fetches of a time range. */
 const mostFetches = 50_000;
 
-/** The most pages of the index, whose rows are wide. */
+/** Maximum number of pages read from the index, whose rows are wide. */
 const mostPages = 5000;
 
 const urlsShown = 50;
@@ -39,7 +39,7 @@ export interface SiteRow {
   readonly channels: readonly { readonly channelId: number; readonly directories: readonly string[] }[];
 }
 
-/** Null: the frontier does not hold it. */
+/** Returns null if the frontier does not hold the host. */
 async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteRow | null> {
   const { rows } = await pool.query<SiteRow>(
     `select ${standingSql("$2::timestamptz")} as standing, language, admitted_at as "admittedAt", url_count as urls,
@@ -55,7 +55,7 @@ async function siteRow(pool: Pool, hostHash: HostHash, now: Date): Promise<SiteR
   return rows[0] ?? null;
 }
 
-// Overview: URLs by state, the age of their pages, and failures.
+// The overview: URLs by state, the age of their pages, and failures.
 
 async function countUrls(
   pool: Pool,
@@ -91,7 +91,7 @@ async function countUrls(
   return rows[0]!;
 }
 
-/** Pages that are empty without scripts. */
+/** Counts pages that are empty without scripts. */
 async function drawnByScripts(pool: Pool, hostHash: HostHash): Promise<SiteOverview["needsScripts"]> {
   const { rows } = await pool.query<{ pages: number; looked: number; urls: readonly string[] | null }>(
     `select count(*) filter (where needs_scripts)::int as pages, count(*)::int as looked,
@@ -146,7 +146,7 @@ async function failuresOf(
 
 const isFailure = (outcome: string) => !["fetched", "unchanged", "redirected"].includes(outcome);
 
-/** $1: the host, $2 and $3: the time range. */
+/** SQL, in which $1 is the host, and $2 and $3 are the time range. */
 const fetchesIn = (columns: string) =>
   `select ${columns} from page_fetch where host_hash = $1 and fetched_at >= $2 and fetched_at < $3
    order by fetched_at desc limit ${mostFetches}`;
@@ -154,13 +154,13 @@ const fetchesIn = (columns: string) =>
 const stepOf = (seconds: string) =>
   `date_bin(make_interval(secs => ${seconds}::float8), fetched_at, timestamptz '2000-01-01 00:00:00Z')`;
 
-// Its URLs, one section at a time.
+// The host's URLs, one section at a time.
 
 interface AskedUrls {
   readonly filter: UrlFilter;
   readonly outcome: string | null;
   readonly status: number | null;
-  /** `next` of the previous section; empty: the first. */
+  /** The `next` of the previous section; empty for the first. */
   readonly after: string;
 }
 
@@ -173,11 +173,11 @@ interface FoundUrls {
 interface SiteUrls {
   readonly hostHash: HostHash;
   readonly host: string;
-  /** The number of its URLs. */
+  /** How many URLs the host has. */
   readonly urls: number;
 }
 
-/** A host with fewer URLs lists them sorted; a larger one by key. */
+/** The URLs of a host with fewer are sorted, those of a larger one are listed by key. */
 const mostSorted = 5000;
 
 export async function urlsOf(
@@ -243,7 +243,7 @@ async function frontierUrls(
   return { urls: found, next: last, looked: last === null ? null : mostLookedAt };
 }
 
-/** Null when one section covers the rest. */
+/** Returns null if one section covers the rest. */
 async function lastLooked(pool: Pool, hostHash: HostHash, from: string | null): Promise<string | null> {
   const { rows } = await pool.query<{ url_hash: string }>(
     `select url_hash from frontier_url
@@ -279,7 +279,7 @@ async function heldUrls(
   return { urls, next: isMore ? String(offset + urlsShown) : null, looked: null };
 }
 
-/** As submitted: by prefix, with either scheme. */
+/** Reads rejected URLs as submitted: by prefix, with either scheme. */
 async function rejectedUrls(
   pool: Pool,
   host: string,
@@ -298,7 +298,7 @@ async function rejectedUrls(
   return { urls, next: rows.length > urlsShown ? shown.at(-1)!.url : null, looked: null };
 }
 
-/** $1: prefixes, each with the first text after it. */
+/** SQL, in which $1 has prefixes, each with the first text after it. */
 const ofHost = `(
   (url collate "C" >= ($1::text[])[1] and url collate "C" < ($1::text[])[2])
   or (url collate "C" >= ($1::text[])[3] and url collate "C" < ($1::text[])[4]))`;
@@ -310,7 +310,7 @@ function rejectedForms(host: string): string[] {
 
 const mostRejected = 1000;
 
-/** At most `mostRejected`. */
+/** Counts at most `mostRejected`. */
 async function countRejected(pool: Pool, host: string): Promise<number> {
   const { rows } = await pool.query<{ urls: number }>(
     `select count(*)::int as urls from (select from rejected_url where ${ofHost} limit ${mostRejected}) counted`,
@@ -323,7 +323,7 @@ async function countRejected(pool: Pool, host: string): Promise<number> {
 
 const mostChanges = 20_000;
 
-/** The host's latest changes since then. */
+/** Counts the host's latest changes since `since`. */
 async function countChanges(
   pool: Pool,
   hostHash: HostHash,
@@ -402,7 +402,7 @@ async function statedBy(pool: Pool, hostHash: HostHash): Promise<Pick<SiteRobots
   };
 }
 
-// Speed: the durations of its fetches.
+// Speed: the durations of the host's fetches.
 
 const median = (column: string) => `percentile_cont(0.5) within group (order by ${column})`;
 
@@ -410,7 +410,7 @@ const timesSql = `count(*)::int as samples, ${roundedMs(median("connect_ms"))} a
   ${roundedMs(median("first_byte_ms"))} as "firstByteMs", ${roundedMs(median("total_ms"))} as "totalMs",
   coalesce(sum(wire_bytes), 0)::float8 as "wireBytes"`;
 
-/** For answered fetches. */
+/** Covers only answered fetches. */
 async function timesOf(
   pool: Pool,
   hostHash: HostHash,
@@ -444,14 +444,14 @@ async function timesOf(
   };
 }
 
-// Links: hosts it links to, hosts that link to it, and hosts with the same texts.
+// Links: hosts that the host links to, hosts that link to it, and hosts with the same texts.
 
 const hostsShown = 50;
 
-/** The host's most linked URLs. */
+/** How many of the host's most linked URLs are used. */
 const mostTargets = 20;
 
-/** The most incoming links that are scanned. */
+/** Maximum number of incoming links that are scanned. */
 const mostLinksHere = 5000;
 
 async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "to" | "toLooked">> {
@@ -479,7 +479,7 @@ async function linksFrom(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks
   };
 }
 
-/** Starts from the most linked URLs, since links are indexed by target. */
+/** Starts from the most linked URLs, because links are indexed by target. */
 async function linksHere(pool: Pool, hostHash: HostHash): Promise<Pick<SiteLinks, "from" | "fromLooked">> {
   const targets = await pool.query<{ url_hash: UrlHash; back_links: number }>(
     `select url_hash, back_links
@@ -523,7 +523,7 @@ async function linkingHosts(
   return { from: rows.map(({ host, pages }) => ({ host, pages })), looked: rows[0]?.looked ?? 0 };
 }
 
-/** Keys of its URLs that are scheduled for later, the earliest first. */
+/** Returns the keys of the host's URLs that are scheduled for later, the earliest first. */
 export async function scheduledUrls(
   pool: Pool,
   hostHash: HostHash,

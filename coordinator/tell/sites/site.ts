@@ -1,4 +1,4 @@
-/** One host from all rooms: its overall state, and the requested part. */
+/** One host as all rooms know it: its overall state, and the requested part. */
 
 import { domainToUnicode } from "node:url";
 import type { z } from "zod";
@@ -30,7 +30,7 @@ import type { SiteReads, SiteRow } from "./site-reads.ts";
 import { siteState } from "./sites-api.ts";
 
 export interface SitePorts {
-  /** Explains who crawls it; its host report need not count. */
+  /** Explains who crawls it. Its host report need not count. */
   readonly who: WhoPorts;
   /** The latest changes of the filtered host. */
   readonly feed: Pick<ChangeFeed, "latest">;
@@ -42,7 +42,7 @@ type AskedSite = z.output<z.ZodObject<typeof siteParameters>> & {
   readonly range: TimeRange;
 };
 
-/** Accepts any spelling, with an optional port, addresses with or without brackets. Returns null when it is no host. */
+/** Accepts any spelling, with an optional port, and addresses with or without brackets. Returns null if it is not a host. */
 export function siteNamed(text: string): string | null {
   const given = text.trim();
   if (given === "" || given.length > 2100) return null;
@@ -273,7 +273,7 @@ async function robotsOf({ hostHash, report, who }: Known, { sites }: SitePorts):
   };
 }
 
-/** Codes that report what a site or its owner said about our crawling. */
+/** Codes that report what a site or its owner said about being crawled. */
 const saidCodes: readonly string[] = ["opted-out", "complaints", "payment-required", "bot-gate"];
 
 function speedOf(

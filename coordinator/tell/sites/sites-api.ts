@@ -7,12 +7,13 @@ import type { Direction } from "../../ask/operation.ts";
 import { dateTime, orNull, type ReadOf, record } from "../../web/api-operation.ts";
 
 /**
- * `scheduled`: URLs are scheduled but not due. `due`: due now. `in-progress`: leased to a crawler. `blocked`: nothing may be
- * fetched. `unresolved`: no known address. `left-out`: all its known URLs are gone, refused or outside the crawl.
+ * `scheduled`: URLs are scheduled, but none is due. `due`: some are due now. `in-progress`: leased to a crawler. `blocked`:
+ * nothing may be fetched. `unresolved`: no known address. `left-out`: all its known URLs are gone, refused or outside the
+ * crawl.
  */
 export const siteStates = ["scheduled", "due", "in-progress", "blocked", "unresolved", "left-out"] as const;
 export const siteSorts = ["host", "pages", "due", "failures", "fetched", "added", "rtt", "bytes"] as const;
-/** Sites per page: default and maximum. */
+/** Default and maximum number of sites per page. */
 const [usualSites, mostSites] = [50, 1000];
 
 const site = record("ListedSite", {
@@ -122,7 +123,7 @@ export type SitesAnswer = ReadOf<typeof sites>;
 
 // The list of sites: its filter and order, and the state of a host in words.
 
-/** As in table site (migration 0078). */
+/** The standing as in table site (migration 0078). */
 export type Standing =
   | "ready"
   | "nothing-due"
@@ -162,7 +163,7 @@ export const usualDirection: Readonly<Record<SiteSort, Direction>> = {
 
 /** The end of a page, after which the next one begins. */
 export interface SitePlace {
-  /** The value of the order's column as text; null when the host has none and is listed last. */
+  /** The value of the order's column as text; null if the host has none and is listed last. */
   readonly value: string | null;
   readonly hostHash: string;
 }
@@ -191,13 +192,13 @@ const valueForms: Readonly<Record<SiteSort, RegExp>> = {
   due: wholeNumber,
   failures: wholeNumber,
   bytes: wholeNumber,
-  // Microseconds.
+  // The number is in microseconds.
   fetched: /^-?\d{1,17}$/,
   added: /^-?\d{1,17}$/,
   rtt: /^\d{1,9}(\.\d{1,9})?(e-\d{1,2})?$/,
 };
 
-/** The optional value, `~`, and the host's key. */
+/** A place is the optional value, `~`, and the host's key. */
 function readPlace(text: string, sort: SiteSort): SitePlace | null {
   const [, value = "", hostHash = ""] = /^(.*)~(-?\d{1,19})$/.exec(text) ?? [];
   const isKey = hostHash !== "" && BigInt.asIntN(64, BigInt(hostHash)) === BigInt(hostHash);
@@ -237,7 +238,7 @@ export function countWords({ count, isWholeCount, estimate }: SitesAnswer): stri
   return estimate === null ? `More than ${howMany(count, "site")}` : `About ${howMany(estimate, "site")}`;
 }
 
-/** The state and an additional remark, or null. */
+/** Returns the state and an additional remark, or null. */
 export function stateWords(
   { state, reason, dueAt, crawler, inProgressBy }: ListedSite,
   now: Date,
@@ -253,7 +254,7 @@ export function stateWords(
         dueAt === null ? null : `for ${spanWords(Math.max(0, now.getTime() - dueAt.getTime()) / 1000)}`,
       ];
     case "in-progress":
-      // After an override or move, the current crawler is not the next one.
+      // An override or move may make the current crawler differ from the next one.
       return [words, inProgressBy === crawler || inProgressBy === "" ? null : `by ${inProgressBy}`];
     case "blocked":
     case "unresolved":
@@ -262,7 +263,7 @@ export function stateWords(
   }
 }
 
-/** "5 min ago"; for a time in the future, that a clock is wrong. */
+/** Returns words like "5 min ago" or, for a time in the future, that a clock is wrong. */
 export function sinceWords(date: Date, now: Date, whose: string): string {
   const ahead = date.getTime() - now.getTime() >= 1000;
   return ahead ? `in the future by ${whose} clock` : whenWords(date.toISOString(), now);
@@ -270,7 +271,7 @@ export function sinceWords(date: Date, now: Date, whose: string): string {
 
 const languageNames = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
 
-/** Returns the code itself when it is unknown. */
+/** Returns the code itself if it is unknown. */
 export function languageName(code: string): string {
   return /^[a-z]{2,3}$/.test(code) ? (languageNames.of(code) ?? code) : code;
 }

@@ -1,4 +1,4 @@
-/** The list of hosts, /sites, by page; the whole list is a file, /sites.csv. */
+/** The list of hosts: /sites by page, and /sites.csv as a whole. */
 import type { z } from "zod";
 import { howMany, instantWords, spanWords } from "#core/format";
 import { filters, member, note, onward, plain, present, table } from "../../ask/document.ts";
@@ -24,7 +24,7 @@ import {
 import type { SitesReads } from "./sites-reads.ts";
 
 interface SitesFound extends SitesAnswer {
-  /** For its form; null when there are so many that the name is typed. */
+  /** The choices of the form; null if there are so many that the name is typed. */
   readonly crawlers: readonly string[] | null;
 }
 
@@ -129,7 +129,7 @@ href="/submit">submit some</a>, or run <code>nearcrawl urls add https://www.exam
   ] as const;
 }
 
-/** The readable form, however they were typed. */
+/** The readable form of codes, however they were typed. */
 const shownCodes = {
   language: (code: string) => languageName(code.toLowerCase()),
   country: (code: string) => countryName(code.toUpperCase()),

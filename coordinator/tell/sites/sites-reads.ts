@@ -1,7 +1,7 @@
 /**
- * Reads table site for the list. An order is walked by its index from the previous page's end; where a filter matches few
- * hosts, they are found by its own index and sorted. That choice is made here, because the planner assumes that filters and
- * orders are independent and would walk through a million hosts to find fifty at the end.
+ * Reads table site for the list. An order is walked by its index from the previous page's end. If a filter matches few hosts,
+ * they are found by its own index and sorted. That choice is made here, because the planner assumes that filters and orders
+ * are independent and would walk through a million hosts to find fifty at the end.
  */
 import type { Pool, PoolClient } from "pg";
 import { rangeText } from "#db/range-text";
@@ -26,11 +26,11 @@ import {
 } from "./sites-api.ts";
 import { mostDueUrls } from "./sites-upkeep-store.ts";
 
-/** Counting stops here, and up to here hosts are found first and then sorted. */
+/** Counting stops at this number. Up to it, hosts are found first and then sorted. */
 export const mostCounted = 10_000;
-/** The most hosts that an order skips before all matches are sorted instead. */
+/** Maximum number of hosts that the walk of an order skips before all matches are sorted instead. */
 const mostWalked = 20_000;
-/** Hosts per piece of a file. */
+/** How many hosts a piece of a file has. */
 const pieceOfFile = 2000;
 
 /** Compiling a query that runs once costs more than it saves. */
@@ -48,7 +48,7 @@ export function createSitesReads(pool: Pool) {
     answer: async (question: SitesQuestion, now: Date) => await sitesAnswer(pool, question, now),
     /** Yields all matches in pieces. */
     every: (question: SitesQuestion, now: Date) => everySite(pool, question, now),
-    /** Returns at most this many. */
+    /** Returns at most `most` names. */
     crawlerNames: async (most: number) => {
       const { rows } = await pool.query<{ name: string }>(
         "select name from crawler where revoked_at is null order by name limit $1",
@@ -80,7 +80,7 @@ async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Prom
   };
 }
 
-/** `isCounted` adds the number of matches; a file does not need it. */
+/** `isCounted` adds the number of matches, which a file does not need. */
 export async function findSites(
   pool: Pool,
   question: SitesQuestion,
@@ -139,7 +139,7 @@ async function sitesProgress(pool: Pool): Promise<SitesAnswer["progress"]> {
 
 async function aboutRows(client: Pool | PoolClient, table: string): Promise<number> {
   const about = await estimatedRows(client, table);
-  // An estimate is worth two digits.
+  // An estimate has only two significant digits.
   return about < 100 ? about : Number(about.toPrecision(2));
 }
 
@@ -151,7 +151,7 @@ interface Conditions {
 const blocked = "('opted-out', 'bot-gate', 'robots', 'payment', 'address')";
 const isLeased = "exists (select from lease l where l.host_hash = s.host_hash and l.closed_at is null)";
 
-/** Null when nothing can match, because no such crawler or organisation exists. */
+/** Returns null if nothing can match, because no such crawler or organisation exists. */
 async function filterSql(pool: Pool, filter: SiteFilter, now: Date): Promise<Conditions | null> {
   const values: unknown[] = [];
   const given = (value: unknown) => `$${values.push(value)}`;
@@ -262,18 +262,18 @@ class Order {
     return `s.${this.#sort.column}`;
   }
 
-  /** For sorting without an index. */
+  /** SQL for sorting without an index. */
   get sorted(): string {
     return `(${this.column} is null), ${this.walked}`;
   }
 
-  /** For walking an index. */
+  /** SQL for walking an index. */
   get walked(): string {
     const tie = this.#sort.isUnique ? "" : `, s.host_hash ${this.#direction}`;
     return `${this.column} ${this.#direction}${tie}`;
   }
 
-  /** SQL: after the place, among all hosts. */
+  /** SQL: whether a host is after the place, among all hosts. */
   behind(given: (value: unknown) => string): string {
     const after = this.#after;
     if (after === null) return "true";
@@ -282,7 +282,7 @@ class Order {
     return `(${this.#beyond(after.value, after.hostHash, given)} or ${this.column} is null)`;
   }
 
-  /** SQL: after the place, within its part of an index. */
+  /** SQL: whether a host is after the place, within its part of an index. */
   walk(given: (value: unknown) => string): string {
     const after = this.#after;
     if (after === null) return `${this.column} is not null`;
@@ -300,7 +300,7 @@ class Order {
 const allOf = (conditions: readonly string[]) =>
   conditions.length === 0 ? "true" : conditions.join(" and ");
 
-/** The places are valid when the count is at most `mostCounted`. */
+/** The places are valid if the count is at most `mostCounted`. */
 async function fewMatches(client: PoolClient, question: SitesQuestion, filter: Conditions) {
   const order = new Order(question);
   const values = [...filter.values];
@@ -322,12 +322,15 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
      order by ${order.sorted}`,
     values,
   );
-  // The row with the count alone has no host.
+  // The row that has only the count has no host.
   const places = rows.flatMap(({ hostHash, value }) => (hostHash === null ? [] : [{ hostHash, value }]));
   return { count: rows[0]?.matches ?? 0, places };
 }
 
-/** Walks the order's index if that finds a page soon, otherwise sorts all matches. Returns one more than requested when there are more. */
+/**
+ * Walks the order's index if that finds a page soon, otherwise sorts all matches. Returns one more than requested if there
+ * are more.
+ */
 async function manyMatches(
   client: PoolClient,
   question: SitesQuestion,

@@ -1,8 +1,7 @@
 /**
- * Keeps table site up to date. Writers of results and hosts leave keys in site_touch, which the job takes within
- * seconds. It also cycles through all hosts by key for changes that nobody reports: delegations, registry data,
- * languages. One coordinator works at a time, one piece per transaction, so a killed one leaves its piece to the
- * next.
+ * Keeps table site up to date. Writers of results and hosts leave keys in site_touch, which the job processes within seconds.
+ * It also cycles through all hosts by key for changes that nobody reports: delegations, registry data, languages. One
+ * coordinator works at a time, one piece per transaction, so if it is killed, another continues with its piece.
  */
 import { domainToUnicode } from "node:url";
 import type { Pool, PoolClient } from "pg";
@@ -10,23 +9,23 @@ import type { HostHash } from "#core/ids";
 import { paymentsInARow } from "../../crawl/frontier/budgets.ts";
 import { columnsOf, inTransaction } from "../../database/transaction.ts";
 
-/** Hosts per piece: a transaction of tens of milliseconds. */
+/** How many hosts a piece has: a transaction of tens of milliseconds. */
 const pieceHosts = 500;
 const pieceTouches = 100;
-/** A shorter round waits until this time before it starts again. */
+/** If a round was shorter, the next one starts only after this time. */
 const leastPauseMs = 20_000;
-/** Counting due URLs of a host stops here. */
+/** Maximum number of a host's due URLs that are counted. */
 export const mostDueUrls = 10_000;
-/** Delegations may be committed later than their time. */
+/** Delegations may be committed this much later than their time. */
 const lateMs = 60_000;
 
 interface SitesStep {
   readonly hosts: number;
-  /** True for hosts that were reported as changed. */
+  /** Whether the host was reported as changed. */
   readonly isTold: boolean;
-  /** All touches are processed and the round is complete. */
+  /** Whether all touches are processed and the round is complete. */
   readonly rests: boolean;
-  /** During the first round some hosts have no row yet. */
+  /** Whether it is the first round, during which some hosts have no row yet. */
   readonly isFirstRound: boolean;
 }
 
@@ -37,7 +36,7 @@ interface State {
   looked_at: Date | null;
 }
 
-/** One piece: reported hosts, those whose time came, and the next ones of the round. */
+/** Processes one piece: reported hosts, hosts that became due, and the next ones of the round. */
 export async function keepSites(pool: Pool, now: Date): Promise<SitesStep> {
   const piece = async (client: PoolClient): Promise<SitesStep> => {
     const { rows } = await client.query<State>("select * from site_upkeep for update skip locked");
@@ -55,7 +54,7 @@ export async function keepSites(pool: Pool, now: Date): Promise<SitesStep> {
     const walked = await walk(client, state, now);
     return { hosts: changed.length + walked, isTold: false, rests: walked === 0, isFirstRound };
   };
-  // A new host is counted from its fetches, which must include exactly those of the processed touches.
+  // A new host is counted from its fetches, which must match the processed touches exactly.
   return await inTransaction(pool, piece, "set transaction isolation level repeatable read");
 }
 
@@ -74,7 +73,7 @@ const untouched = (hostHash: HostHash): TouchedHost => ({
   ...{ hostHash, fetches: 0, failures: 0, fetchedAt: null },
 });
 
-/** Each host once, with the sum of its touches. */
+/** Returns each host once, with the sum of its touches. */
 async function takeTouches(client: PoolClient): Promise<TouchedHost[]> {
   const { rows } = await client.query<TouchedHost>(
     `with taken as (
@@ -92,7 +91,7 @@ async function takeTouches(client: PoolClient): Promise<TouchedHost[]> {
   return rows;
 }
 
-/** Hosts that became due since the last look, and some hosts of reassigned subnets; the round covers the rest. */
+/** Returns hosts that became due since the last look, and some hosts of reassigned subnets. The round covers the rest. */
 async function changedSince(client: PoolClient, { looked_at }: State, now: Date): Promise<TouchedHost[]> {
   await client.query("update site_upkeep set looked_at = $1", [now]);
   if (looked_at === null) return [];
@@ -115,7 +114,7 @@ async function changedSince(client: PoolClient, { looked_at }: State, now: Date)
   return rows.map(({ host_hash }) => untouched(host_hash));
 }
 
-/** Takes the next hosts by key and removes those that the frontier no longer has. */
+/** Refreshes the next hosts by key and removes those that the frontier no longer has. */
 async function walk(client: PoolClient, state: State, now: Date): Promise<number> {
   const { rows } = await client.query<{ host_hash: HostHash }>(
     `select host_hash
@@ -196,7 +195,7 @@ const columns = [
 const written = columns.filter((column) => column !== "host_hash");
 const sumOf = (days: string) => `(select least(2147483647, sum(one)) from unnest(${days}) one)::int`;
 
-/** SQL: the state of row `h` of frontier_host; it may be in progress as well (`siteState`). */
+/** SQL: the state of row `h` of frontier_host. A host may be in progress as well (`siteState`). */
 export const standingSql = (now: string): string => `
   case
     when h.opt_out_id is not null then 'opted-out'
@@ -210,8 +209,8 @@ export const standingSql = (now: string): string => `
   end`;
 
 /**
- * $1 to $4: hosts with their touches, $5: now, $6: today. A host without a row is counted from its fetches, which include those
- * of its touches.
+ * $1 to $4 are hosts with their touches, $5 is now, and $6 today. A host without a row is counted from its fetches, which
+ * include those of its touches.
  */
 const refreshSql = `
   with given as materialized (

@@ -44,11 +44,11 @@ export function sitePart(options: SitePartOptions): WebPart {
 }
 
 const upkeepMs = 2000;
-/** The time per turn for hosts that were not reported: at most one part in 50 of a connection. */
+/** Time per run for hosts that were not reported, at most one part in 50 of a connection's time. */
 const turnMs = 40;
-/** One part in four while hosts are missing from the list. */
+/** Time per run while hosts are missing from the list: one part in four. */
 const firstTurnMs = 500;
-/** The longest time per turn for reported hosts: a busy fleet changes fewer. */
+/** Maximum time per run for reported hosts. Even a busy fleet changes fewer. */
 const touchesMs = 1000;
 
 interface SitesDutyPorts {
@@ -63,7 +63,7 @@ export function scheduleSites(ports: SitesDutyPorts): void {
   ports.timekeeper.every("keep-sites", upkeepMs, async () => await sitesTurn(ports));
 }
 
-/** Runs one turn and returns the number of hosts checked. */
+/** Does the work of one run and returns how many hosts were checked. */
 export async function sitesTurn({ pool, now, nowMs }: Omit<SitesDutyPorts, "timekeeper">): Promise<number> {
   const beganMs = nowMs();
   let [hosts, walkedMs] = [0, 0];

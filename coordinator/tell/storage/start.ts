@@ -21,7 +21,7 @@ interface RetentionPorts {
   readonly now: () => Date;
   /** A monotonic clock. */
   readonly nowMs: () => number;
-  /** False while the clock is doubted: partitions are created but none is dropped. Absent: always true. */
+  /** False while the clock is doubted: partitions are then created but none is dropped. Default: always true. */
   readonly mayForget?: () => boolean;
 }
 
@@ -29,15 +29,15 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** The time per table; the rest waits for the next turn. */
+/** Time limit per table and run. Remaining rows wait for the next run. */
 const turnMs = 2000;
 
 const recordsAtOnce = 1000;
 
-/** Referenced rows are kept longer, because a walk of the search may reach them just before the changes expire. */
+/** Referenced rows are kept longer, because the search may still reach them just before the changes expire. */
 const spareDays = 7;
 
-/** Few rows, so those without an index are looked through. */
+/** These tables have few rows, so even those without an index are scanned. */
 const records = Object.entries(tableEnds).flatMap(([table, end]) =>
   end.type === "policy" && end.by !== undefined ? [{ table, ...end.by }] : [],
 );
@@ -54,7 +54,7 @@ export function retentionDuties(ports: RetentionPorts, config: KeepSettings) {
       log.info({ ...kept }, "the days of fetches are kept");
   };
   return {
-    /** Creates today's partition before results are taken. Failures are harmless, since results have a default partition. */
+    /** Creates today's partition before results arrive. Failures are harmless, because results have a default partition. */
     begin: async () => {
       await keepDays().catch((error: unknown) => {
         log.warn({ error }, "no day was made for fetches, which lie without one until it is");

@@ -5,7 +5,7 @@ import { epochs } from "../../run/journal/epoch-store.ts";
 import { spanFigures } from "../overview/figure-store.ts";
 import type { StorageFacts } from "./table-ends.ts";
 
-/** Each is a restore or a failover. */
+/** How many epochs are shown. Each began with a restore or a failover. */
 const epochsShown = 20;
 
 export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts> {
@@ -32,7 +32,7 @@ export async function storageFacts(pool: Pool, now: Date): Promise<StorageFacts>
   };
 }
 
-/** The start of figures if it was within the last day; null when earlier, so that a day's figures cover a day. */
+/** Returns when figures began if that was within the last day; null if earlier, so that a day's figures cover a day. */
 async function firstMinute(pool: Pool, now: Date): Promise<Date | null> {
   const { rows } = await pool.query<{ first: Date | null }>(
     "select min(minute) as first from minute_figures",
@@ -41,7 +41,7 @@ async function firstMinute(pool: Pool, now: Date): Promise<Date | null> {
   return first === null || first.getTime() > now.getTime() - 86_400_000 ? (first ?? now) : null;
 }
 
-/** Each uses an index or the first of its numbers. */
+/** Each query uses an index or the smallest key. */
 const oldestSql: Readonly<Record<string, string>> = {
   page_fetch: "select min(fetched_at) from page_fetch",
   lease: "select granted_at from lease order by lease_id limit 1",

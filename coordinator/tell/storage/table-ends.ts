@@ -1,6 +1,6 @@
 /**
- * How long each table keeps its rows, and what bounds the others. A table that is missing here fails the suite (test/storage),
- * so that whoever adds one states its end.
+ * How long each table keeps its rows, and what bounds tables without an age limit. A test (test/storage) fails if a table is
+ * missing here, so that whoever adds one states its limit.
  */
 
 import { incidentDays } from "#core/incidents";
@@ -18,19 +18,19 @@ import type { storage as storageSchema, storedTable as storedTableSchema } from 
 type KeepPolicy = `retention.${keyof RetentionSettings}` | "changes.keepDays";
 
 type TableEnd =
-  /** Rows are deleted at the age that a policy states. */
+  /** Rows are deleted at the age stated by a policy. */
   | {
       readonly type: "policy";
       readonly policy: KeepPolicy;
       readonly words: string;
-      /** Its rows go by the age of this column, those of the condition alone; left out: a room deletes them by itself. */
+      /** The column that has the rows' age, and which rows expire by it. If absent, a room deletes them itself. */
       readonly by?: { readonly column: string; readonly condition?: string };
     }
   /** Rows are deleted after this many days. */
   | { readonly type: "days"; readonly days: number; readonly words: string }
-  /** Rows belong to one of these and are deleted with it, if at all. */
+  /** Rows belong to a row of another table and are deleted with it, if at all. */
   | { readonly type: "each"; readonly words: string }
-  /** At most this many rows; null: rows in transit. */
+  /** The table has at most this many rows; null means that rows are in transit. */
   | { readonly type: "bounded"; readonly mostRows: number | null; readonly words: string };
 
 const each = (words: string): TableEnd => ({ type: "each", words });
@@ -39,7 +39,7 @@ const bounded = (words: string, mostRows: number | null = null): TableEnd => ({
 });
 const days = (count: number, words: string): TableEnd => ({ type: "days", days: count, words });
 const policy = (name: KeepPolicy, words: string): TableEnd => ({ type: "policy", policy: name, words });
-/** Of a record of people, or of what came of it. */
+/** The end of a record of people's actions, or of their outcome. */
 const record = (column: string, words: string, condition?: string): TableEnd => ({
   ...{ type: "policy", policy: "retention.recordDays", words },
   by: { column, ...(condition === undefined ? {} : { condition }) },
@@ -51,7 +51,7 @@ const registryChanges = each("range or holder that an import changed: every impo
 const crawlersRegistered = each("crawler that was ever registered");
 const byHand = each("change made by a person");
 
-/** By table, including its partitions. */
+/** The ends by table, which includes its partitions. */
 export const tableEnds: Readonly<Record<string, TableEnd>> = {
   frontier_host: each("host known"),
   site: each("host known, as the list of sites has it"),
@@ -175,7 +175,7 @@ export interface KeepSettings {
   readonly changes: ChangeSettings;
 }
 
-/** Null when its rows do not expire by age. */
+/** Returns null if the table's rows do not expire by age. */
 export function keptDays(end: TableEnd, { retention, changes }: KeepSettings): number | null {
   if (end.type === "days") return end.days;
   if (end.type !== "policy") return null;
@@ -200,7 +200,7 @@ export type StorageAnswer = ToldOf<typeof storageSchema>;
 export interface StorageFacts {
   readonly sizes: readonly TableSize[];
   readonly oldest: ReadonlyMap<string, Date>;
-  /** Rows added in the last day, by table. */
+  /** How many rows were added in the last day, by table. */
   readonly addedADay: ReadonlyMap<string, number>;
   readonly delegations: number;
   /** Latest first. */
@@ -259,7 +259,7 @@ function endWords(end: TableEnd): string {
 
 const dayMs = 86_400_000;
 
-/** An almost empty table says nothing about the size of a row. */
+/** A table with fewer rows says nothing about the size of a row. */
 const fewRows = 1000;
 
 function expectedBytes(
@@ -277,7 +277,7 @@ function expectedBytes(
   }
   if (since === null) return null;
   const agedDays = (now.getTime() - since.getTime()) / dayMs;
-  // Less than a day gives no growth rate.
+  // Less than a day is too short for a growth rate.
   if (agedDays < Math.min(1, kept)) return null;
   return Math.round(total * Math.max(1, kept / agedDays));
 }

@@ -1,6 +1,6 @@
 /**
- * Answers who crawls this, and why or why not (design section 4d), for a URL, host, address, range, organisation,
- * country or crawler, from bounded reads. An unknown host is resolved by DNS, to say who would crawl it.
+ * Answers who crawls a URL, host, address, range, organisation, country or crawler, and why or why not (design section 4d),
+ * from bounded reads. An unknown host is resolved by DNS, to say who would crawl it.
  */
 
 import { countryCode } from "#core/country-names";
@@ -29,7 +29,7 @@ export async function answerWho(text: string, ports: WhoPorts, now: Date): Promi
   return { ...answer, at: now.toISOString() };
 }
 
-/** `hostName` must be in the frontier's spelling. */
+/** `hostName` must be spelled as in the frontier. */
 export async function answerHost(hostName: string, ports: WhoPorts, now: Date): Promise<WhoAnswer> {
   const host = await ports.reads.hostReport(hostHashOf(hostName), now);
   const takenFor = { type: "host", value: hostName } as const;
@@ -137,12 +137,12 @@ async function answerRange(
   };
 }
 
-/** A waiting range is irrelevant where its subnets are crawled. */
+/** Whether the range waits but its subnets are crawled, so that waiting is irrelevant. */
 function isOfParts({ code }: Standing, rollUp: RollUp | null): boolean {
   return code === "waits-for-round" && rollUp !== null && rollUp.byCrawler.length > 0;
 }
 
-/** Counting stops at the page's time limit. */
+/** Says that counting stopped at the page's time limit. */
 function uncountedLines(rollUp: RollUp | null): Standing[] {
   if (rollUp !== null) return [];
   const words =
@@ -194,7 +194,7 @@ async function answerOrganisation(
   };
 }
 
-/** By registration, wherever the servers are. */
+/** Goes by registration, wherever the servers are. */
 async function answerCountry(code: string, question: string, { ports, now }: Asking): Promise<Answer> {
   const rollUp = await ports.reads.rollUp({ type: "country", code }, now);
   return {
@@ -316,7 +316,7 @@ async function answerHosted(
   };
 }
 
-/** A host in the frontier is ours whoever owns it: it moves to its owner when no lease holds it. */
+/** A host in our frontier is ours whoever owns it, until no lease holds it and it moves to its owner. */
 async function ownerOfHosted(
   seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
   ports: WhoPorts,
@@ -364,7 +364,7 @@ function emptyAnswer(question: string, takenFor: TakenFor): Answer {
 // Parses a question: a URL, a host, an address, a range, or a name.
 
 type Question =
-  /** Several keys when the scheme is missing; the first known one is used. */
+  /** There are several keys if the scheme is missing. The first known one is used. */
   | { readonly type: "url"; readonly text: string; readonly keys: readonly [UrlKey, ...UrlKey[]] }
   | { readonly type: "address"; readonly text: string }
   | {
@@ -374,8 +374,8 @@ type Question =
       readonly last: string;
     }
   /**
-   * Organisation or crawler. `host` is set when the text may be a host name, and `country` when it may be a country,
-   * with certainty for `country:DE`.
+   * An organisation or crawler. `host` is set if the text may be a host name, and `country` if it may be a country
+   * (certainly, for `country:DE`).
    */
   | {
       readonly type: "name";
@@ -385,7 +385,7 @@ type Question =
     }
   | { readonly type: "unreadable"; readonly text: string; readonly reason: string };
 
-/** The longest URL in the frontier has 2048 characters. */
+/** Maximum length of a question: that of a URL in the frontier. */
 export const maxQuestionLength = 2048;
 
 const faultWords = {
@@ -396,7 +396,7 @@ const faultWords = {
   "service-port": "its port is another service's than the web's",
 } as const;
 
-/** Never throws; unreadable input gives a reason. */
+/** Never throws. For unreadable input it returns the reason. */
 export function readQuestion(input: string): Question {
   const text = input
     .slice(0, maxQuestionLength + 1)
@@ -411,7 +411,7 @@ export function readQuestion(input: string): Question {
   return located ?? hostOrName(text);
 }
 
-/** Looks like an address: digits and dots, or hexadecimal digits with two colons, with an optional prefix length. */
+/** Matches what looks like an address: digits and dots, or hexadecimal digits with two colons, with an optional prefix length. */
 const addressForm = /^([\d.]+|[\da-f]*:[\da-f]*:[\da-f:.]*)(\/\d*)?$/i;
 
 function addressQuestion(text: string): Question | null {

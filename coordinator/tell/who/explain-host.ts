@@ -20,7 +20,7 @@ export interface HostFacts {
   readonly host: HostReport | null;
   /** Why resolving an unknown host failed just now. */
   readonly lookUpFailure: string | null;
-  /** Null when the settings are not available. */
+  /** Null if the settings are not available. */
   readonly scope: CrawlScope | null;
 }
 
@@ -82,7 +82,7 @@ export function paceLines(facts: HostFacts, now: Date): Standing[] {
   return [...slow, stop("not-due", words)];
 }
 
-/** States of the whole host: robots.txt, bot gate, payment, budgets. */
+/** Explains the state of the whole host: robots.txt, bot gate, payment, budgets. */
 export function wholeHostLines({ asked, host, scope }: HostFacts, now: Date): Standing[] {
   if (host === null) return [];
   const lines: Standing[] = [];
@@ -142,7 +142,7 @@ function domainLine({ domain }: HostReport): Standing[] {
   return [note("domain-budget-used-up", words)];
 }
 
-/** URLs beyond the held ones are not stored, so that a host that generates endless URLs takes no space. */
+/** Explains that URLs beyond the limit are not stored, so that a host with endless URLs takes no space. */
 function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null): Standing {
   const times = `${budget.leftOutUrls.toLocaleString("en-GB")} ${budget.leftOutUrls === 1 ? "time" : "times"}`;
   const limit = scope?.pagesPerHost ?? Number.POSITIVE_INFINITY;
@@ -158,13 +158,13 @@ function leftOutLine({ budget, urlCount }: HostReport, scope: CrawlScope | null)
 
 // A host's budget in the frontier, and what limits it.
 
-/** "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
+/** Such as "the host's budget of 50 URLs is used up: 71 % of the 40 that were judged are near-duplicates of others". */
 export function usedUpWords(host: HostReport, limit: number): string {
   const urls = hostBudget(host.budget.pages, limit);
   return `the host's budget of ${howMany(urls, "URL")} is used up: ${reasonWords(host.budget.pages)}`;
 }
 
-/** Whether its budget, rather than the operator's limit, is the bound. */
+/** Whether its budget, rather than the operator's limit, limits the host. */
 export function isUsedUp(host: HostReport, limit: number): boolean {
   return host.urlCount < limit && host.urlCount >= hostBudget(host.budget.pages, limit);
 }
@@ -204,7 +204,6 @@ function reasonWords(pages: HostPages): string {
   return `${of}, ${reasons.join(", ")}`;
 }
 
-// A host's pace and connection.
 
 export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["state"], string>> = {
   rules: "read and followed",
@@ -213,7 +212,7 @@ export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["sta
   unreachable: "could not be reached, so all is disallowed",
 };
 
-/** "HTTP/2, TLSv1.3" or "HTTP/1.1, without TLS". */
+/** Such as "HTTP/2, TLSv1.3" or "HTTP/1.1, without TLS". */
 export function connectionText({ http, tls }: NonNullable<HostReport["connection"]>): string {
   return `HTTP/${http}, ${tls ?? "without TLS"}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Explains in plain words what prevents the next fetch, or how it will happen. A pure function: every true line is
- * reported, blocking ones first.
+ * Explains in plain words what prevents the next fetch, or how it will happen. The function is pure and reports every true
+ * line, blocking ones first.
  */
 import { because, note, type Standing, stop } from "#core/explanation";
 import { howMany, instantWords, whenWords } from "#core/format";
@@ -37,9 +37,9 @@ import type { CrawlerReport, OrderReport } from "./who-api.ts";
 
 interface WhoFacts extends FinerFacts, HostFacts {
   readonly wishes: SiteWishes;
-  /** The owner when it is another coordinator; absent: this one. */
+  /** The coordinator that owns the URL, if it is not this one. */
   readonly owner?: ForeignOwner | null;
-  /** Absent unless a host or URL was asked for. */
+  /** Present only if a host or URL was asked for. */
   readonly domainSets?: DomainSetFacts;
   readonly url: UrlReport | null;
   /** Why the submitted URL was refused. */
@@ -167,7 +167,7 @@ function searchLine({ stated }: UrlReport): Standing[] {
   return [note("not-searched", notSearchedWords(stated.statements))];
 }
 
-/** The page redirects, or duplicates another page's text. */
+/** Says that the page redirects, or duplicates another page's text. */
 function pageLines(url: UrlReport): Standing[] {
   if (url.lastOutcome === "redirected") {
     return [
@@ -193,7 +193,7 @@ function dueLine(url: UrlReport, now: Date): Standing[] {
   ];
 }
 
-/** Null when its crawler speaks IPv6 or none is needed. */
+/** Returns null if its crawler speaks IPv6 or need not. */
 function ipv6Line({ needsUnspokenIpv6, addresses, crawler }: WhoFacts): Standing[] | null {
   if (needsUnspokenIpv6)
     return [stop("no-ipv6", "It has only IPv6 addresses, and no crawler that is online speaks IPv6.")];
@@ -259,7 +259,7 @@ function readyLine(facts: WhoFacts): Standing[] {
   return [note("ready", `Ready: ${facts.effective.crawler.name} gets it with its next lease.`)];
 }
 
-// A URL's record in plain words: discovery, next fetch with its reason, changes.
+// A URL's record in plain words: its discovery, its next fetch with the reason, its changes.
 
 export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects">): string {
   switch (url.foundBy) {
@@ -274,7 +274,7 @@ export function foundWords(url: Pick<UrlReport, "foundBy" | "depth" | "redirects
   }
 }
 
-/** The next fetch and its reason. */
+/** Says when the next fetch is and why. */
 export function nextFetchWords(url: UrlReport): string {
   switch (url.state) {
     case "in-progress":
@@ -308,9 +308,7 @@ function whyThen(url: UrlReport): string {
   return `set by the recrawl policy${rate === null ? "" : ` for a page with ${told(rate)} changes per day`}`;
 }
 
-/**
- * "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty when nothing is known.
- */
+/** Such as "0.5 changes a day, by 3 changes in 8 compared visits; 12 links, 0.7 of them changed"; empty if nothing is known. */
 export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
   const compared =
     changes.comparedVisits === 0
@@ -327,12 +325,12 @@ export function changeWords({ changes }: Pick<UrlReport, "changes">): string {
     .join("; ");
 }
 
-/** Compared with the visit before. */
+/** Says what has changed since the previous visit. */
 export function contentWords({ changed }: Pick<FetchLine, "changed">): string {
   return changed === null ? "–" : changed ? "changed" : "same";
 }
 
-/** The validators of the next request; empty without any. */
+/** Lists the validators of the next request; empty if there are none. */
 export function validatorWords({ validators }: Pick<UrlReport, "validators">): string {
   const { etag, lastModified, digest } = validators;
   return [
@@ -372,7 +370,7 @@ export function orderReport({ facts, place, of, hostWorth }: PlacedUrl, order: F
   };
 }
 
-/** "75 % of the hosts go by their best new URL, and this one's is worth 9; the others by …". */
+/** Such as "75 % of the hosts go by their best new URL, and this one's is worth 9; the others by …". */
 export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
   const turns = "by how long they are due";
   if (worthShare === 0) return `hosts go ${turns}`;
@@ -381,7 +379,7 @@ export function hostTurnWords({ hostWorth, worthShare }: OrderReport): string {
   return `${told(100 * worthShare)} % of the hosts go by their best new URL, and ${worth}; the others ${turns}`;
 }
 
-/** "3rd of 40 new URLs due on its host", or why it has no place. */
+/** Such as "3rd of 40 new URLs due on its host", or why it has no rank. */
 export function placeWords({ place, of, list, newShare }: OrderReport): string {
   const which = newShare === null ? "" : `${list} `;
   if (place === null) return "not queued, or too far back to be counted";

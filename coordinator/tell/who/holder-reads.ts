@@ -14,22 +14,22 @@ interface HolderRow {
   registry: string | null;
 }
 
-/** Counting more would exceed a page's time limit. */
+/** Maximum that is counted, because more would exceed a page's time limit. */
 const countLimit = 20_000;
 
-/** Candidates for a name in another spelling; those of one company are close together. */
+/** Maximum number of candidates for a name in another spelling. Those of one company are adjacent. */
 const closeCandidates = 50;
 
 /**
- * Finds by handle, else by name in any case, else by a name that differs only in legal form, accents and punctuation.
- * If several match, the one with the most subnets.
+ * Finds by handle, else by name in any case, else by a name that differs only in legal form, accents and punctuation. If
+ * several match, returns the one with the most subnets.
  */
 export async function organisationNamed(
   pool: Pool,
   text: string,
   subnetLimit: number,
 ): Promise<OrganisationReport | null> {
-  // Without a letter or digit no index helps, and no organisation has such a name.
+  // If the text has no letter or digit, no index helps, but no organisation has such a name either.
   if (!/[\p{L}\p{N}]/u.test(text)) return null;
   const holder =
     (await chosenHolder(pool, text, byHandleOrName(text))) ??
@@ -38,7 +38,7 @@ export async function organisationNamed(
 }
 
 interface HolderSearch {
-  /** Selects holder_id; its parameter is $2. */
+  /** SQL that selects holder_id; its parameter is $2. */
   readonly sql: string;
   readonly value: unknown;
 }
@@ -51,7 +51,7 @@ function byHandleOrName(text: string): HolderSearch {
   return { sql, value: escapeLike(text) };
 }
 
-/** Holders with the same normalised name. */
+/** Searches holders with the same normalised name. */
 async function sameCompany(pool: Pool, text: string): Promise<HolderSearch | null> {
   const asked = companyNameOf(text).text;
   if (asked === "") return null;
@@ -99,7 +99,7 @@ async function reportOf(pool: Pool, holder: HolderRow, subnetLimit: number): Pro
   };
 }
 
-/** Counts own delegations only; null counts subnets without one. */
+/** Counts only own delegations; null counts subnets without one. */
 async function countByCrawler(pool: Pool, holderId: number): Promise<OrganisationReport["byCrawler"]> {
   const { rows } = await pool.query<{ crawler: string | null; subnets: number }>(
     `select c.name as crawler, count(*)::int as subnets
@@ -118,15 +118,15 @@ function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, (character) => `\\${character}`);
 }
 
-// Similar names (pg_trgm) through the GIN index, with a time limit. Lower similarities read more of the index, so a
+// Finds similar names (pg_trgm) through the GIN index, with a time limit. Lower similarities read more of the index, so a
 // high one is tried first. With millions of holders, common words may exceed the time, which counts as no match.
 
-/** The similarity tried first, and the one when that finds too few. */
+/** The similarity that is tried first. */
 const narrowSimilarity = 0.5;
 
 const wideSimilarity = 0.3;
 
-/** Tolerates accents and legal forms: `3M` and `3M Company` have 0.27. */
+/** The similarity for a second attempt. It tolerates accents and legal forms: `3M` and `3M Company` have 0.27. */
 const closeSimilarity = 0.25;
 
 /** The similarity of a name that contains all words of a short question. */
@@ -135,10 +135,10 @@ const wordsWeight = 0.8;
 const wideWordSimilarity = 0.7;
 const longestMs = 1000;
 
-/** Longer than any company's name; comparing costs time in proportion. */
+/** Longer than any company's name. The time for a comparison is proportional to it. */
 const longestText = 200;
 
-/** Similar organisations and crawlers, best first. */
+/** Returns similar organisations and crawlers, best first. */
 export async function namesLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
   const asked = text.slice(0, longestText);
   if (!/[\p{L}\p{N}]/u.test(asked)) return [];
@@ -152,7 +152,7 @@ interface NamedHolder {
   readonly name: string;
 }
 
-/** Holders with similar names, best first. */
+/** Returns holders with similar names, best first. */
 async function closeHolders(pool: Pool, text: string, limit: number): Promise<NamedHolder[]> {
   const asked = text.slice(0, longestText);
   if (!/[\p{L}\p{N}]/u.test(asked)) return [];
@@ -205,7 +205,7 @@ interface NameSearch {
   readonly limit: number;
 }
 
-/** Null when the time limit was exceeded. */
+/** Returns null if the time limit was exceeded. */
 const searchNames = async <Row extends object = NearMatch>(
   pool: Pool,
   { sql, similarity, asked, limit }: NameSearch,

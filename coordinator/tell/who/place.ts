@@ -42,17 +42,17 @@ export interface Place {
   readonly neighbours: Neighbours | null;
   /** Published locations. */
   readonly published: readonly PublishedReport[];
-  /** Set for single addresses only. */
+  /** Set only for a single address. */
   readonly effective: EffectiveDelegation | null;
   readonly ageing: AgeingReport | null;
-  /** The delegation of this host or part alone. */
+  /** The delegation of only this host or part. */
   readonly finer: FinerReport | null;
   readonly parts: readonly FinerReport[];
   readonly round: ProbeRound | null;
   readonly history: readonly DelegationChange[];
   readonly waiting: WaitingReport | null;
   readonly crawler: CrawlerReport | null;
-  /** Only IPv6 reaches it, and no online crawler speaks IPv6. */
+  /** Whether only IPv6 reaches it and no online crawler speaks IPv6. */
   readonly needsUnspokenIpv6: boolean;
 }
 
@@ -80,11 +80,11 @@ export const emptyPlace: Place = {
 interface AskedPlace {
   readonly first: string;
   readonly last: string;
-  /** A host in the frontier. */
+  /** The host, if it is in the frontier. */
   readonly host?: HostHash | null;
 }
 
-/** The chain of subnets with the effective delegation. */
+/** Returns the chain of subnets with the effective delegation. */
 export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place> {
   const { reads } = ports;
   const chain = await reads.chainOf(asked.first, asked.last);
@@ -123,7 +123,7 @@ export async function placeOf(asked: AskedPlace, ports: WhoPorts): Promise<Place
   };
 }
 
-/** Known hosts follow the frontier, everything else its address. */
+/** For a known host, the frontier decides; for anything else, its address. */
 async function finerOf(
   asked: AskedPlace,
   parts: readonly FinerReport[],
@@ -142,7 +142,7 @@ function effectiveOf(chain: readonly ChainSubnet[], leaf: ChainSubnet): Effectiv
   return null;
 }
 
-/** Only measured rounds age; other decisions are not checked again by age. */
+/** Only measured rounds age. Other decisions are not checked again because of their age. */
 async function ageingOf(
   { holder, country }: ChainSubnet,
   { effective, reads }: Pick<Place, "effective"> & { readonly reads: WhoReads },
@@ -178,18 +178,18 @@ async function explained(
 export interface WhoPorts {
   readonly reads: WhoReads;
   readonly resolver: NameResolver;
-  /** The crawl's limits; null when the settings are not available. */
+  /** The crawl's limits; null if the settings are not available. */
   readonly scope: CrawlScope | null;
-  /** The frontier's order; absent when the settings are not available. */
+  /** The frontier's order; absent if the settings are not available. */
   readonly order?: FrontierOrder;
-  /** The coordinator's domain sets; absent when its settings are not available. */
+  /** The coordinator's domain sets; absent if its settings are not available. */
   readonly domainSets?: readonly string[];
 }
 
-// Delegations finer than a subnet: a host delegated alone because its name resolves differently by place, and a leaf
-// that is split below its registered range.
+// Delegations finer than a subnet: a single host, because its name resolves differently by place, and parts of a leaf that is
+// split below its registered range.
 
-/** The part that contains the address; null when the leaf is not split there. */
+/** Returns the part that contains the address, or null if the leaf is not split there. */
 function partAt(parts: readonly FinerReport[], text: string): FinerReport | null {
   const address = parseAddress(text);
   if (address === null) return null;
@@ -208,7 +208,7 @@ function effectiveFiner(finer: FinerReport, leaf: ChainSubnet): EffectiveDelegat
 }
 
 export interface FinerFacts {
-  /** The finer delegation in force for the question. */
+  /** The finer delegation that applies to the question. */
   readonly finer: FinerReport | null;
   /** The leaf's parts. */
   readonly parts: readonly FinerReport[];
@@ -216,7 +216,7 @@ export interface FinerFacts {
 }
 
 export function finerLines({ finer, parts, leaf }: FinerFacts): Standing[] {
-  // Domain sets alone may give a host its own crawler (`domainSetLines`).
+  // A host's own crawler may also result from domain sets, which `domainSetLines` explains.
   const lines = finer?.type === "host" && finer.cause !== "domain-set" ? [hostLine(finer)] : [];
   if (leaf === null || parts.length === 0) return lines;
   const head = `${leaf.range} is split below its registered range: `;
@@ -240,7 +240,7 @@ function hostLine({ crawler, since, seen }: FinerReport): Standing {
   return { code: "differs-by-place", stops: false, words: told === "" ? words : `${words} Seen by ${told}.` };
 }
 
-/** "addresses 10.1.2.0–10.1.2.127 measure 80 ms from the rest and go to tokyo (12.0 ms)". */
+/** Such as "addresses 10.1.2.0–10.1.2.127 measure 80 ms from the rest and go to tokyo (12.0 ms)". */
 const partWords = (leaf: ChainSubnet) => (part: FinerReport) => {
   const restMs = leaf.delegation?.rttMs ?? null;
   const apart =
@@ -251,14 +251,14 @@ const partWords = (leaf: ChainSubnet) => (part: FinerReport) => {
   return `addresses ${spanOf(part.range ?? "")} ${apart} and go to ${part.crawler.name} (${at})`;
 };
 
-/** Shows first and last address, so that nobody has to calculate a prefix. */
+/** Shows the first and last address, so that nobody has to calculate with a prefix. */
 function spanOf(text: string): string {
   const range = parseRange(text);
   if (range === null) return text;
   return `${formatAddress(firstAddress(range))}–${formatAddress(lastAddress(range))}`;
 }
 
-// Domain sets: which one permits a host's crawler, or why no crawler may have it.
+// Says which domain set permits a host's crawler, or why no crawler may have it.
 
 export interface DomainSetFacts {
   readonly host: string;
@@ -302,7 +302,7 @@ export function domainSetLines(
   return [stop("other-domain-set", words)];
 }
 
-/** "north may have it by its domain set .gr." */
+/** Such as "north may have it by its domain set .gr." */
 function heldWords(
   name: string,
   partition: Partition,

@@ -23,7 +23,7 @@ import type { CrawlerReport } from "./who-api.ts";
 
 export type WhoReads = ReturnType<typeof whoReads>;
 
-/** Each is bounded, and passes untrusted text as parameters only. */
+/** Each read is bounded, and passes untrusted text only as parameters. */
 export function whoReads(pool: Pool, nowMs: () => number) {
   return {
     ...readsOver(pool, { chainOf, publishedOf, neighboursOf, moveCountsOf, subnetsInside, subnetsOfCrawler }),
@@ -43,7 +43,7 @@ export function whoReads(pool: Pool, nowMs: () => number) {
   };
 }
 
-/** Hosts whose name begins with the text; empty when the search takes too long. */
+/** Returns hosts whose name begins with the text, or none if the search takes too long. */
 async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearMatch[]> {
   const hosts = await findHosts(pool, text.toLowerCase(), limit);
   const similarity = (host: string) => Math.min(1, text.length / host.length);
@@ -54,9 +54,9 @@ async function hostsLike(pool: Pool, text: string, limit: number): Promise<NearM
 
 const mostCrawlers = 10_000;
 
-/** The fleet's domain sets; without any, `crawlers` is empty. */
+/** The fleet's domain sets. If there are none, `crawlers` is empty. */
 export interface FleetSets {
-  /** The host's language; null when unknown. */
+  /** The host's language; null if unknown. */
   readonly language: string | null;
   readonly crawlers: readonly {
     readonly crawlerId: number;
@@ -66,7 +66,7 @@ export interface FleetSets {
   }[];
 }
 
-/** Excludes revoked crawlers. Returns no crawlers when none has domain sets. */
+/** Excludes revoked crawlers. Returns no crawlers if none has domain sets. */
 async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   const { rows } = await pool.query<FleetSets["crawlers"][number]>(
     `select crawler_id as "crawlerId", name, domain_sets as operator, partner_domain_sets as partner
@@ -83,7 +83,6 @@ async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   return { language: spoken.rows[0]?.language ?? null, crawlers: rows };
 }
 
-// Crawlers with state and place.
 
 const fleetLimit = 10_000;
 const rttLimit = 1_000_000;
@@ -111,7 +110,7 @@ export async function allCrawlers(pool: Pool): Promise<CrawlerReport[]> {
   return await toldRows(pool, `${crawlerSelect} order by name limit ${fleetLimit}`);
 }
 
-/** Members at that time; an invited crawler joins when it redeems the invitation. */
+/** Returns the members at that time. An invited crawler joins when it redeems the invitation. */
 export async function membersAt(pool: Pool, at: Date): Promise<ReadonlySet<number>> {
   const { rows } = await pool.query<{ crawlerId: number }>(
     `select crawler_id as "crawlerId"

@@ -14,7 +14,7 @@ import type {
 } from "../../place/subnets/subnets-api.ts";
 import type { RollUp } from "./who-api.ts";
 
-/** More levels than any registry has; ends a climb in a circular chain. */
+/** More levels than any registry has. The limit ends a climb in a circular chain. */
 const maxDepth = 100;
 
 type ChainRow = Pick<ChainSubnet, "subnetId" | "name" | "country" | "registry" | "holder"> &
@@ -42,7 +42,7 @@ const chainSql = `
   left join crawler r on r.crawler_id = d.runner_up_id
   where s.last_address >= $2::inet`;
 
-/** Current subnets that contain the range, most specific first. */
+/** Returns current subnets that contain the range, most specific first. */
 export async function chainOf(pool: Pool, first: string, last: string): Promise<ChainSubnet[]> {
   const asked = rangeFrom(first, last);
   const { rows } = await pool.query<ChainRow>(chainSql, [...holdingParameters(asked)]);
@@ -101,7 +101,7 @@ const lineSelect = `
   left join crawler c on c.crawler_id = effective.crawler_id
   order by chosen.first_address, chosen.last_address desc`;
 
-/** Registered subnets inside the range, without itself, by address. */
+/** Returns registered subnets inside the range, without itself, by address. */
 export async function subnetsInside(
   pool: Pool,
   range: { readonly first: string; readonly last: string },
@@ -156,7 +156,7 @@ export async function subnetsOfCrawler(pool: Pool, crawlerId: number, limit: num
   return listOf(rows, limit);
 }
 
-/** In the order of the ids. */
+/** Returns the lines in the order of the ids. */
 async function subnetLines(pool: Pool, subnetIds: readonly number[]): Promise<SubnetLine[]> {
   if (subnetIds.length === 0) return [];
   const { rows } = await pool.query<LineRow>(
@@ -180,9 +180,9 @@ function subnetLine({ first, last, ...line }: LineRow): SubnetLine {
   return { ...line, range: rangeText(first, last), rttMs: roundMs(line.rttMs) };
 }
 
-// Siblings of a subnet: registered directly below the same parent, adjacent by address. No index lists a subnet's
-// children, so each step is one look-up by address: the first range that begins after the previous one can only be
-// inside the common parent.
+// Siblings of a subnet are registered directly below the same parent and adjacent by address. No index lists a subnet's
+// children, so each step is one look-up by address: the first range that begins after the previous one can only be inside the
+// common parent.
 
 interface Place {
   readonly subnet_id: number;
@@ -191,7 +191,7 @@ interface Place {
   readonly last_address: string;
 }
 
-/** At most `each` per side; null when the current registry has no such subnet. */
+/** Returns at most `each` per side, or null if the current registry has no such subnet. */
 export async function neighboursOf(pool: Pool, subnetId: number, each: number): Promise<Neighbours | null> {
   const { rows } = await pool.query<Place>(
     `select ${placeColumns}
@@ -215,7 +215,7 @@ export async function neighboursOf(pool: Pool, subnetId: number, each: number): 
   };
 }
 
-/** Nearest first. */
+/** Returns the ids, nearest first. */
 async function walk(pool: Pool, from: Place, side: Side, steps: number): Promise<number[]> {
   const { sql, edge } = side;
   const found: number[] = [];
@@ -228,7 +228,7 @@ async function walk(pool: Pool, from: Place, side: Side, steps: number): Promise
   return found;
 }
 
-/** Limits siblings to the parent, or to the address family without one. */
+/** SQL that limits siblings to the parent or, if there is none, to the address family. */
 const withinParent = `
   s.removed_in is null
   and family(s.first_address) = family($1::inet)
@@ -256,7 +256,7 @@ const afterSql = `
   ) next
   where parent_id is not distinct from $2::int`;
 
-/** The range before this one may be nested in the sibling, so the query climbs from it. */
+/** The previous range may be nested in the sibling, so the query climbs from it. */
 const beforeSql = `
   with recursive climb as (
     select previous.*, 0 as step
@@ -282,22 +282,22 @@ const sides = {
   after: { sql: afterSql, edge: "last_address" },
 } as const satisfies Record<string, Side>;
 
-// Totals over a space from subnets, delegations and the list of sites. A small space is read from its subnets; a
-// large one, or a country, from everything in use, and cached.
+// Totals over a space, from subnets, delegations and the list of sites. A small space is read from its subnets. A large one,
+// or a country, is read from everything in use, and cached.
 
 export type Space =
   | { readonly type: "range"; readonly first: string; readonly last: string }
-  /** Its subnets, and what is nested in them. */
+  /** The holder's subnets and everything nested in them. */
   | { readonly type: "holder"; readonly holderId: number }
   | { readonly type: "country"; readonly code: string };
 
-/** Null when counting exceeds the page's time limit. */
+/** Returns null if counting exceeds the page's time limit. */
 type ReadRollUp = (space: Space, now: Date) => Promise<RollUp | null>;
 
-/** Larger spaces are read from what is in use. */
+/** Spaces with more subnets are read from what is in use. */
 const fewSubnets = 20_000;
 
-/** Cached answers for large spaces. */
+/** Maximum number of cached answers for large spaces. */
 const mostKept = 50;
 
 const keptMs = 30_000;
@@ -318,7 +318,7 @@ export function createRollUpReads(pool: Pool, nowMs: () => number): ReadRollUp {
     const large = largeSpace(space) ?? small;
     const count = async () => large && (await counted(pool, large, { registered: null, now }));
     const answer = before ?? new KeptAnswer(count, nowMs, keptMs);
-    // Keeps the map in order of use.
+    // This keeps the map in order of use.
     kept.delete(key);
     kept.set(key, answer);
     for (const oldest of kept.keys()) {
@@ -335,19 +335,19 @@ interface SpaceSql {
   readonly values: readonly unknown[];
 }
 
-/** By id, so that the planner knows their number and looks each up. */
+/** Selects by id, so that the planner knows how many there are and looks each up. */
 const known = (ids: readonly number[]): SpaceSql => ({
   sql: "select unnest($1::int[]) as subnet_id",
   values: [ids],
 });
 
-/** Returns one more than `fewSubnets` when there are more. */
+/** Returns one more than `fewSubnets` if there are more. */
 async function registeredIn(pool: Pool, { sql, values }: SpaceSql): Promise<readonly number[]> {
   const { rows } = await pool.query<{ subnet_id: number }>(`${sql} limit ${fewSubnets + 1}`, [...values]);
   return rows.map((row) => row.subnet_id);
 }
 
-/** Null for a country, which has no address bounds. */
+/** Returns null for a country, which has no address bounds. */
 function smallSpace(space: Space): SpaceSql | null {
   if (space.type === "country") return null;
   if (space.type === "range") {
@@ -375,7 +375,7 @@ const insideHeld = `
       offset 0
     ) inside`;
 
-/** Null: use the small form. */
+/** Returns null if the small form should be used. */
 function largeSpace(space: Space): SpaceSql | null {
   if (space.type === "holder") return null;
   if (space.type === "country") {
@@ -400,13 +400,13 @@ function largeSpace(space: Space): SpaceSql | null {
 interface RollUpRow
   extends Pick<RollUp, "subnets" | "unassigned" | "hosts" | "dueHosts" | "pages" | "bytes" | "byCrawler"> {
   readonly rtt: RollUp["rtt"];
-  /** Totals including crawlers that are not named. */
+  /** Totals that include crawlers which are not named. */
   readonly all: NonNullable<RollUp["others"]>;
 }
 
 /**
- * A piece is a subnet, or those of its hosts that have another crawler. RTTs of anycast ranges are ignored. `now`:
- * the number of its parameter.
+ * A piece is a subnet, or those of its hosts that have another crawler. RTTs of anycast ranges are ignored. `now` is the
+ * number of its parameter.
  */
 const rollUpSql = (space: string, now: number) => `
   with space as materialized (${space}),
@@ -488,7 +488,7 @@ function rollUpOf({ all, rtt, ...row }: RollUpRow, registered: number | null): R
   };
   return {
     ...{ ...row, registered, others: others.crawlers === 0 ? null : others },
-    // Too few samples are not shown.
+    // An RTT from too few samples is not shown.
     rtt: enoughSamples(rtt.pages) ? rtt : { pages: rtt.pages, meanMs: null, medianMs: null },
   };
 }

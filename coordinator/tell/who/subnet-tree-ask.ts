@@ -50,7 +50,7 @@ class="${kind}">${nodeLines(subnet).map(([name, line]) => html`<p class="node-${
   )}${moreAfter && more("more after them")}</ul>`;
 }
 
-/** Indents each level. */
+/** Each level is indented. */
 function branchLines(chain: readonly ChainSubnet[], answer: WhoAnswer, indent: string): string[] {
   const [subnet, ...below] = chain;
   if (!subnet) return [];

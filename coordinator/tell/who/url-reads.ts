@@ -25,7 +25,7 @@ const waitingHostsShown = 8;
 
 const waitingCountLimit = 1000;
 
-/** The most URLs of one host that are counted by state. */
+/** Maximum number of one host's URLs that are counted by state. */
 const urlCountLimit = 50_000;
 
 type UrlRow = Omit<UrlReport, "id" | "foundBy" | "page" | "stated" | "fetches"> & { readonly lists: number };
@@ -83,7 +83,7 @@ function foundBy({ depth, redirects, lists }: UrlRow): UrlReport["foundBy"] {
   return depth === 0 ? "seed" : "link";
 }
 
-/** SQL: the turn of `u`, a row of frontier_url, with pages that require payment as a state of their own. */
+/** SQL: the state of `u`, a row of frontier_url, in which pages that require payment have a state of their own. */
 const stateSql = (inHand: string, now: string) =>
   `case when u.state = 'gone' and u.last_outcome = 'payment-required' and u.url_hash <> all (${inHand})
      then 'payment-required' else ${urlTurn("u", { inHand, now })} end`;
@@ -94,7 +94,7 @@ const pageCounts = Object.entries(hostPageColumns).map(([figure, column]) => `'$
 type HostRow = Omit<HostReport, "urlStates" | "budget" | "stated" | "domain" | "nextUrls" | "fetches"> &
   Omit<HostReport["budget"], "earnedUrls">;
 
-/** `counted` adds counts over URLs and pages and the latest fetches; without it the read is fast for any host. */
+/** `counted` adds counts over URLs and pages and the latest fetches. Without it, the read is fast for any host. */
 export async function hostReport(
   pool: Pool,
   hostHash: HostHash,
@@ -138,7 +138,7 @@ export async function hostReport(
   return {
     ...host,
     urlStates: heldUrls === 0 ? urlStates : { ...urlStates, held: heldUrls },
-    // For a leased host, the next URL outside the lease.
+    // For a leased host, this is the next URL outside the lease.
     dueAt: host.lease === null ? host.dueAt : (nextUrls[0]?.nextFetchAt ?? null),
     budget: { earnedUrls: hostBudget(pages, Number.POSITIVE_INFINITY), heldUrls, leftOutUrls, pages },
     stated,
@@ -176,7 +176,7 @@ async function nextUrlsOf(pool: Pool, hostHash: HostHash): Promise<HostReport["n
   );
 }
 
-/** The latest fetches of a URL, or of the whole host, newest first. */
+/** Reads the latest fetches of a URL or the whole host, newest first. */
 async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null): Promise<FetchLine[]> {
   return await toldRows(
     pool,
@@ -197,7 +197,7 @@ async function fetchesOf(pool: Pool, hostHash: HostHash, urlHash: string | null)
   );
 }
 
-/** Hosts directly in this subnet with something to fetch and no lease. */
+/** Reads hosts directly in this subnet that have something to fetch and no lease. */
 export async function waitingReport(pool: Pool, subnetId: number): Promise<WaitingReport> {
   const waits = "subnet_id = $1 and lease_id is null and state = 'resolved' and due_at is not null";
   const { rows } = await pool.query<{ hosts: number }>(
@@ -222,7 +222,7 @@ export async function waitingReport(pool: Pool, subnetId: number): Promise<Waiti
   };
 }
 
-/** Why the submitted URL was refused; null when it was not. */
+/** Returns why the submitted URL was refused, or null if it was not. */
 export async function rejectionOf(pool: Pool, url: string): Promise<string | null> {
   const sql = "select reason from rejected_url where url = $1";
   const { rows } = await pool.query<{ reason: string }>(sql, [url]);

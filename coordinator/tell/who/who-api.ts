@@ -164,8 +164,8 @@ export const whoAnswer = record("WhoAnswer", {
 });
 
 /**
- * One value for command, API and page (design section 4d): dates are UTC texts, round-trip times are in ms, ranges
- * and addresses are canonical texts. Lists are bounded, with a total where one is cut.
+ * The value for command, API and page (design section 4d). Dates are UTC texts, round-trip times are in ms, ranges and
+ * addresses are canonical texts. Lists are bounded, and a cut list has a total.
  */
 export type WhoAnswer = Omit<ToldOf<typeof whoAnswer>, "url" | "standing"> & {
   readonly url: UrlReport | null;

@@ -1,4 +1,4 @@
-/** /who: who crawls it, and why or why not. */
+/** /who: who crawls something, and why or why not. */
 
 import { z } from "zod";
 import { changeCauseWords, delegationCauseWords, roundCauseWords } from "#core/explanation";
@@ -79,7 +79,7 @@ export interface WhoPorts {
   readonly resolver: NameResolver;
   readonly scope: CrawlScope;
   readonly order?: FrontierOrder;
-  /** The coordinator's domain sets; absent: every host is its own. */
+  /** The coordinator's domain sets. If absent, every host is its own. */
   readonly domainSets?: readonly string[];
 }
 
@@ -189,7 +189,7 @@ as of ${instant(answer.at)}. For a terminal:
   };
 }
 
-/** An empty range has been reported as such already. */
+/** An empty range is left out, because it has been reported as such already. */
 const isShown = ({ takenFor, rollUp, found }: WhoAnswer) =>
   found && (takenFor.type !== "range" || (rollUp?.subnets ?? 0) > 0);
 
@@ -477,7 +477,7 @@ export function subnetList({ subnets, more }: SubnetList): Node[] {
   return more ? [shown, plain(small(`There are more; these are the first ${subnets.length}.`))] : [shown];
 }
 
-/** `ask` links addresses, if the viewer may look them up. */
+/** `ask` links addresses if the viewer may look them up. */
 export function crawlerFacts(crawler: CrawlerReport, ask: (address: string) => Html): Node {
   const { lastSeenAt, connectedAt, offlineReason, state, speaksIpv6, holdingBack } = crawler;
   const ipv6 = speaksIpv6 ? "spoken" : "not spoken: hosts with IPv6 addresses alone go to others";
@@ -576,7 +576,7 @@ function crawlersInSpace({ byCrawler, others, unassigned }: RollUp): Node {
   });
 }
 
-/** The query for the same hosts in the list of sites, or null. */
+/** Returns the query for the same hosts in the list of sites, or null. */
 function sitesQuery({ takenFor, organisation }: WhoAnswer): Record<string, string> | null {
   if (takenFor.type === "country") return { country: takenFor.value };
   return organisation ? { organisation: organisation.handle ?? organisation.name } : null;

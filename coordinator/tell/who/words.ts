@@ -15,14 +15,14 @@ const takenForWords: Readonly<Record<Exclude<WhoAnswer["takenFor"]["type"], "unk
   crawler: "crawler",
 };
 
-/** "host www.example.org". */
+/** Such as "host www.example.org". */
 export function takenForText(answer: WhoAnswer): string {
   const { type, value } = answer.takenFor;
   if (type === "country") return `country ${countryName(value)} (${value}), as registered`;
   return type === "unknown" ? `“${value}”` : `${takenForWords[type]} ${value}`;
 }
 
-/** "aws says eu-central-1 (3.64.0.0/12, list of 2026-03-01)". */
+/** Such as "aws says eu-central-1 (3.64.0.0/12, list of 2026-03-01)". */
 export function publishedWords({ source, place, range, within, listDate }: PublishedReport): string {
   const where = place?.startsWith(`${source} `) ? place.slice(source.length + 1) : place;
   const says = where === null ? "names it without a place" : `says ${where}`;
@@ -49,10 +49,10 @@ export function verdictOf(answer: WhoAnswer): string {
   return "Nobody crawls this";
 }
 
-/** Waiting is part of crawling; other blocks, or an inherited delegation alone, are not. */
+/** The codes of waiting, which is part of crawling. Other blocks, or an inherited delegation alone, are not. */
 export const partOfCrawling: ReadonlySet<string> = new Set(["not-due", "politeness", "nothing-due"]);
 
-/** "crawls this" or "would crawl this". */
+/** Returns "crawls this" or "would crawl this". */
 export function crawlWords(answer: WhoAnswer): string {
   const hindered = answer.standing.some((line) => line.stops && !partOfCrawling.has(line.code));
   return hindered || answer.effective?.inherited ? "would crawl this" : "crawls this";
@@ -71,7 +71,7 @@ function spaceWords(rollUp: RollUp | null): string {
   return rollUp === null ? "its totals were not counted" : `in its space: ${rollUpWords(rollUp)}`;
 }
 
-/** "checked 12 days ago; subnets like this move every 8 months on average (9 moves seen of its holder's)". */
+/** Such as "checked 12 days ago; subnets like this move every 8 months on average (9 moves seen of its holder's)". */
 export function ageingWords({ ageing, effective, at }: WhoAnswer): string | null {
   if (ageing === null || effective === null) return null;
   const days = Math.floor((Date.parse(at) - Date.parse(effective.since)) / 86_400_000);
@@ -88,16 +88,16 @@ const rateKindWords = {
   holder: "of its holder",
 } as const;
 
-/** "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
+/** Such as "for 1.2.3.0/24", "for this host by itself" or "inherited from 1.2.0.0/16". */
 export function whence(effective: EffectiveDelegation): string {
   if (effective.finer === "host") return "for this host by itself";
   return effective.inherited ? `inherited from ${effective.range}` : `for ${effective.range}`;
 }
 
-// Totals over a country, organisation or range: subnets in use with their crawlers, and pages. A subnet is in use
-// when it is assigned to a crawler or has hosts.
+// Totals over a country, organisation or range: subnets in use with their crawlers, and pages. A subnet is in use if it is
+// assigned to a crawler or has hosts.
 
-/** "14 subnets in use: amsterdam 9, brussels 5; 240 pages; mean 8 ms". */
+/** Such as "14 subnets in use: amsterdam 9, brussels 5; 240 pages; mean 8 ms". */
 function rollUpWords(rollUp: RollUp): string {
   if (rollUp.subnets === 0) return "no subnet in use";
   const shares = [

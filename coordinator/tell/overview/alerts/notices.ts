@@ -17,7 +17,7 @@ export interface AlertState {
   /** All targets that the rule names. */
   readonly targets: readonly string[];
   readonly beganAt: Date;
-  /** Null while it holds. */
+  /** Null while the alert is active. */
   readonly endedAt: Date | null;
   /** Since when there is something to report; null if there is nothing. */
   readonly pendingSince: Date | null;
@@ -49,7 +49,7 @@ export interface NoticeRule {
 export interface ToldAlert extends SeenAlert {
   readonly state: "began" | "ended";
   readonly since: string;
-  /** Null while it holds. */
+  /** Null while the alert is active. */
   readonly endedAt: string | null;
 }
 
