@@ -142,7 +142,7 @@ interface RefreshTreePorts {
 
 type LoadTreePorts = Omit<RefreshTreePorts, "frontier">;
 
-/** Sets the current tree, from a snapshot if possible; returns its number of subnets. */
+/** Sets the current tree, from a snapshot if possible, and returns its number of subnets. */
 async function loadTree(ports: LoadTreePorts): Promise<number> {
   const { tree, registry } = (await keptTree(ports)) ?? (await builtTree(ports));
   ports.state.setPublished(await ports.subnets.readPublished());

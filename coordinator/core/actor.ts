@@ -1,6 +1,6 @@
 /**
- * Who may do what. People have a *role*; a token or a route has *scopes*; a role is a set of scopes. A partner has no scope: it
- * sees and controls only the crawlers that it hosts.
+ * Who may do what. People have a *role*; a token or a route has *scopes*, and a role is a set of scopes. A partner has no
+ * scope: it sees and controls only the crawlers that it hosts.
  */
 export const roles = ["partner", "staff", "operator"] as const;
 

@@ -28,7 +28,7 @@ export function codeInForce(code: string): string {
 
 let codesByName: ReadonlyMap<string, string> | null = null;
 
-/** Accepts a code or an English name in any case; returns null when there is no such country. */
+/** Accepts a code or an English name in any case. Returns null if there is no such country. */
 export function countryCode(text: string): string | null {
   codesByName ??= readCodes();
   return codesByName.get(text.trim().toLowerCase()) ?? null;

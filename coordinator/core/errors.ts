@@ -1,7 +1,6 @@
 /**
- * Every error class of the project, with a stable code. Expected outcomes (a probe that timed out, a
- * robots ban, a 404) are values, not errors; these are thrown only when the caller cannot go on.
- * The comment on each class says what happens next.
+ * Every error class of the project, with a stable code. Expected outcomes (a probe that timed out, a robots ban, a 404) are
+ * values. These errors are thrown only when the caller cannot go on. The comment on each class says what happens next.
  */
 export abstract class NearcrawlError extends Error {
   abstract readonly code: string;
@@ -90,8 +89,8 @@ export class StartError extends NearcrawlError {
 }
 
 /**
- * Nothing is written because the machine's clock is wrong. At the start the command ends with exit code 1; later, work resumes
- * once the clock is right.
+ * Nothing is written because the machine's clock is wrong. At the start, the command ends with exit code 1. Later, work
+ * resumes once the clock is right.
  */
 export class ClockError extends NearcrawlError {
   readonly code = "NC_CLOCK";

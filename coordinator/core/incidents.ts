@@ -7,7 +7,7 @@ import type { CrawlerId } from "./ids.ts";
 export interface Incident {
   /** Null when the peer is unknown. */
   readonly crawlerId: CrawlerId | null;
-  /** Kebab-case, such as `copied-folder`, `wrong-result`, `flood`; a constant of the code, never text from a message. */
+  /** Such as `copied-folder`, `wrong-result` or `flood`: a constant of the code, never text from a message. */
   readonly kind: string;
   /** A plain sentence for the operator; text from a crawler is cut to 500 characters. */
   readonly words: string;

@@ -1,6 +1,6 @@
 /**
- * Turns lists that people submit (URLs, geofeeds) into UTF-8 with line feeds, whatever their editor wrote. UTF-16 is recognised
- * by its mark or the zero bytes of its first ASCII characters; a lone carriage return also ends a line.
+ * Turns lists that people submit (URLs, geofeeds) into UTF-8 with line feeds, whatever their editor wrote. UTF-16 is
+ * recognised by its mark or the zero bytes of its first ASCII characters. A lone carriage return also ends a line.
  */
 const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 

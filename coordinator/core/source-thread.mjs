@@ -9,7 +9,7 @@ import { buildSync } from "esbuild";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = join(root, "node_modules/.cache/nearcrawl");
 
-/** Imports the file at this URL; its bundle is stored where its packages can be resolved. */
+/** Imports the file at this URL. Its bundle is stored where its packages can be resolved. */
 export async function importSource(url) {
   const source = fileURLToPath(url);
   const bundle = join(folder, `${basename(source, ".ts")}.mjs`);

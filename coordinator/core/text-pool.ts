@@ -163,7 +163,7 @@ export class TextPool {
   }
 }
 
-/** Hashes four bytes at a time, then the rest; the final mixing makes the low bits depend on all bytes. */
+/** Hashes four bytes at a time, then the rest. The final mixing makes the low bits depend on all bytes. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5 ^ (end - start);
   let at = start;

@@ -2,10 +2,10 @@
  * Watches whether the database answers and can be written, on connections of its own, so that it never waits for a busy pool.
  * The result is kept in memory, because during a fault nobody can ask the database for it.
  *
- * answers    the simplest of questions, what time it is, every two seconds. One that gets no answer stays asked: a server
- * that was asleep answers it as it wakes. After ten seconds it is asked again, on a new connection. is written every half
- * minute, and at once where something failed that reads like a disk: the first failure of a job is an alert under its own
- * name a moment later.
+ *   answers     Every two seconds it asks for the time. A query without an answer is left open, since a suspended server answers
+ *               it when it resumes. After ten seconds the query is sent again on a new connection.
+ *   is written  It writes every half minute, and at once after an error that suggests a disk fault, because the first failure
+ *               of a job becomes an alert of its own a moment later.
  */
 import { randomBytes } from "node:crypto";
 import { stat, statfs } from "node:fs/promises";

@@ -132,7 +132,7 @@ const earliestMs = Date.UTC(1990, 0, 1);
 
 const dayMs = 86_400_000;
 
-/** Parses an ISO 8601 day or time (UTC without a zone); returns null when it cannot be a page's. */
+/** Parses an ISO 8601 day or time (UTC without a zone). Returns null if it cannot be a page's. */
 export function pageDate(text: string | undefined, now: Date): Date | null {
   const atMs = foreignDateMs(text ?? "");
   return atMs === null || atMs < earliestMs || atMs > now.getTime() + dayMs ? null : new Date(atMs);

@@ -20,7 +20,7 @@ const coordinatorWelcome = z.object({
   type: z.literal("coordinator:welcome"),
   protocolVersion: z.int(),
   crawlerId: z.int().min(1),
-  /** The highest sequence of this spool that is committed; the crawler drops everything up to it. */
+  /** The highest committed sequence of this spool. The crawler drops everything up to it. */
   acknowledgedSequence: z.int().min(0),
   /** How many results may be sent without being acknowledged. */
   resultCredits: z.int().min(1).max(10_000),

@@ -1,7 +1,7 @@
 /**
- * All messages from a migrating crawler to the coordinator; the other direction is in coordinator-messages.ts. The prefix names
- * the sender. These schemas are the only definition: both ends validate with them and derive their types from them. All sizes
- * are bounded here, so that no other code has to check them.
+ * All messages from a migrating crawler to the coordinator. Those in the other direction are in coordinator-messages.ts. The
+ * prefix names the sender. These schemas are the only definition: both ends validate with them and derive their types from
+ * them. All sizes are bounded here, so that no other code has to check them.
  */
 import { z } from "zod";
 import { address, digest, instant, leaseId, listOf, milliseconds, words } from "./fields.ts";

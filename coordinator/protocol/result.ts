@@ -174,7 +174,7 @@ export const pageExtract = z.object({
   needsScripts: z.literal(true).optional(),
   /** The page says "not found" with status 200 and is not indexed. */
   softNotFound: z.boolean().optional(),
-  /** Set by crawlers of 0.2.0 that left the text out under an old lease; the page is fetched again. */
+  /** Set by crawlers of 0.2.0 that left the text out under an old lease. The page is fetched again. */
   textKnown: z.literal(true).optional(),
   /** A page of the same host that was fetched before and has nearly the same text. */
   nearDuplicateOf: url.optional(),

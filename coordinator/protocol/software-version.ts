@@ -1,4 +1,4 @@
-/** The version of coordinator and crawler; a test keeps it equal to package.json's. */
+/** The version of coordinator and crawler. A test keeps it equal to package.json's. */
 export const softwareVersion = "0.2.0";
 
 /** The version in the User-Agent of requests to sites: `0.2`. */

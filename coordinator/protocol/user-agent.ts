@@ -24,7 +24,7 @@ export const partnerContact = z.string().regex(/^[!-'*-[\]-~](?:[ -'*-[\]-~]{0,7
   error: "must be up to 78 printable ASCII characters without parentheses, such as abuse@example.org",
 });
 
-/** Builds the User-Agent of one crawler; a contact that does not fit is left out. */
+/** Builds the User-Agent of one crawler. A contact that does not fit is left out. */
 export function userAgentOf(base: string, contact: string | undefined): string {
   if (contact === undefined) return base;
   const whole = `${base} (hosted by: ${contact})`;

@@ -149,7 +149,7 @@ function cookie(request: FastifyRequest, name: string, value: string, maxAge: nu
 
 const owned = new WeakSet<IncomingMessage>();
 
-/** Names the person who runs the command, such as `root on db1`; only the owner's requests may set it. */
+/** Names the person who runs the command, such as `root on db1`. Only the owner's requests may set it. */
 const actorHeader = "nearcrawl-actor";
 
 /** Marks every request of a server as the owner's. The caller must ensure that only the owner can connect. */

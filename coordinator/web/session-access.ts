@@ -1,7 +1,7 @@
 /**
- * Identifies sessions by cookie and programs by token. Sessions are looked up for every request, so that ending one
- * takes effect at once. A form token is a MAC of the session's secret (OWASP's HMAC-based token pattern), which no
- * other site knows; the form's origin is checked, too.
+ * Identifies sessions by cookie and programs by token. Sessions are looked up for every request, so that ending one takes
+ * effect at once. A form token is a MAC of the session's secret (OWASP's HMAC-based token pattern), which no other site
+ * knows. The form's origin is checked, too.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -45,7 +45,7 @@ function isWellFormed(text: string): boolean {
 
 const shortText = /^[a-z0-9][a-z0-9:/+._-]{0,23}$/;
 const plainKey = /^[A-Za-z][A-Za-z0-9]{0,39}$/;
-/** A cache of checked keys; the protocol has about a hundred. */
+/** A cache of checked keys, of which the protocol has about a hundred. */
 const plainKeys = new Set<string>();
 
 function isPlainKey(key: string): boolean {

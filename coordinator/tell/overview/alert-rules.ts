@@ -79,7 +79,7 @@ export function mutedAlertsOf(facts: AlertFacts) {
   });
 }
 
-/** Removes muted targets; returns null when none is left, or the whole rule is muted. */
+/** Removes muted targets. Returns null if none is left, or the whole rule is muted. */
 function unmuted(finding: Finding, ruleName: string, { mutes = [], nowMs }: AlertFacts): Finding | null {
   const holding = mutes.filter(({ name, until }) => name === ruleName && until.getTime() > nowMs);
   if (holding.some(({ target }) => target === null)) return null;

@@ -44,7 +44,7 @@ export interface CandidateRow {
   arm: number;
   url: string;
   head_rank: number;
-  /** Of title, headings and address only, normalised as the whole text's rank is. */
+  /** The rank by title, headings and address alone, normalised like the whole text's rank. */
   text_rank: number;
   popularity: number;
   is_copy: boolean;
@@ -59,7 +59,7 @@ export interface CandidateRow {
   is_some: boolean;
 }
 
-/** The steps in order; each is taken when those before it found fewer than `enough`. */
+/** The steps in order. Each is taken if those before it found fewer than `enough`. */
 export const steps: readonly (readonly Where[])[] = [
   ["first-head"],
   ["other-head", "first-text"],
@@ -73,7 +73,7 @@ export interface CandidateSearch {
   readonly plain: readonly string[];
   /** The partitions of table page. */
   readonly parts: readonly string[];
-  /** The hosts that the filter names; null: all. */
+  /** The hosts that the filter names; null means all. */
   readonly hosts: readonly HostHash[] | null;
 }
 
@@ -243,8 +243,8 @@ function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" 
 const queryCanceled = "57014";
 
 /**
- * Null: a statement took longer than `longestMs`. Plans are made once per connection, always by index (the tables are
- * too large for anything else) and without JIT compilation, which takes longer than running them.
+ * Returns null if a statement took longer than `longestMs`. Plans are made once per connection, always by index (the tables
+ * are too large for anything else) and without JIT compilation, which takes longer than running them.
  */
 export async function boundedRead<T>(
   pool: Pool,
@@ -272,7 +272,7 @@ export async function boundedRead<T>(
 // Where hosts are and whether they have opted out, cached for a minute: the same hosts come up in many searches.
 
 export interface HostFacts {
-  /** Of the subnet of its address; null: not known. */
+  /** The country of its address's subnet; null if unknown. */
   readonly country: string | null;
   readonly hasOptedOut: boolean;
 }
@@ -430,8 +430,8 @@ interface WordQuery {
   readonly configurations: readonly string[];
   readonly query: string;
   /**
-   * The same query with the words of a phrase anywhere: the index knows words but not their positions. Null: no
-   * phrase.
+   * The same query with the words of a phrase anywhere, because the index knows words but not their positions; null if there
+   * is no phrase.
    */
   readonly looseQuery: string | null;
   /** For title, headings and address: the address holds words unstemmed. */
@@ -447,7 +447,7 @@ function inTitle(query: string): string {
   return query.replace(/'(?:[^']|'')*'/g, "$&:A");
 }
 
-/** Empty: all words are excluded or too common to be indexed. */
+/** Returns an empty list if all words are excluded or too common to be indexed. */
 export async function wordQueries(
   client: Pool | PoolClient,
   { words, title = null }: { readonly words: string; readonly title?: string | null },

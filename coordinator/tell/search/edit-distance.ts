@@ -44,7 +44,7 @@ export function slipsBetween(from: string, to: string, most = 2): number {
 
 export interface KnownWord {
   readonly word: string;
-  /** Pages that contain it, among those counted. */
+  /** How many of the counted pages contain it. */
   readonly pages: number;
 }
 
@@ -53,7 +53,7 @@ const muchMoreFrequent = 8;
 /** Words on fewer pages are just as likely to be slips themselves. */
 const fewestPages = 2;
 
-/** What was most likely meant; null: what was typed, or no known word. */
+/** Returns the word that was most likely meant, or null if that is the typed one, or no word is known. */
 export function correctionOf(typed: string, candidates: readonly KnownWord[]): string | null {
   const most = [...typed].length < twoSlipsFrom ? 1 : 2;
   const own = candidates.find(({ word }) => word === typed)?.pages ?? 0;

@@ -14,10 +14,10 @@ export interface PieceToken {
   readonly lexemes: readonly string[];
 }
 
-/** Null: it cannot match anything. */
+/** Null means that it cannot match anything. */
 export type ReadPiece = readonly PieceToken[] | null;
 
-/** Only markup tokens can span a blank; a text that may contain some is one piece. */
+/** Only markup tokens can span a blank, so a text that may contain some is one piece. */
 export function piecesOf(text: string): string[] {
   return text.includes("<")
     ? [text.replace(/^[ \t\n\v\f\r]+/, "")]
@@ -63,7 +63,7 @@ export const letterKeepers: ReadonlySet<string> = new Set([
   ...["norwegian", "portuguese", "romanian", "russian", "simple", "spanish", "swedish"],
 ]);
 
-/** By character code: 1 for first letters of lexemes; null: this configuration does not keep first letters. */
+/** By character code, 1 for first letters of lexemes; null if this configuration does not keep first letters. */
 type FirstCharacters = Uint8Array | null;
 
 export function firstCharacters(configuration: string, lexemes: ReadonlySet<string>): FirstCharacters {

@@ -15,10 +15,11 @@ interface TypedSearch {
 interface Operator {
   readonly filter: FilterName;
   /**
-   * Turns the text after the colon into the filter's value; absent: the text is the value. Null: it cannot be one.
+   * Turns the text after the colon into the filter's value, or returns null if it cannot be one. If absent, the text is the
+   * value.
    */
   readonly read?: (text: string) => string | null;
-  /** Whether several apply together; absent: the last one counts. */
+  /** Set if several apply together. Otherwise the last one counts. */
   readonly joinedBy?: string;
 }
 
@@ -40,7 +41,7 @@ const operators: Readonly<Record<string, Operator>> = {
   states: { filter: "preference" },
 };
 
-/** Phrases are skipped whatever they contain; an operator starts a word. */
+/** Phrases are skipped, whatever they contain. An operator starts a word. */
 const typed = /"[^"]*"|(?<!\S)(-?)([a-z]+):(?:"([^"]*)"|([^\s"]+))/giu;
 
 /** A text: why one of the filters is invalid. */

@@ -25,7 +25,7 @@ export type AlikePage = ToldOf<typeof alikePage>;
 export type PageFacts = Omit<ToldOf<typeof pageFactsSchema>, "stated"> & Stated;
 
 interface Stated {
-  /** The site's statements on use; null: none. */
+  /** The site's statements on use; null if there are none. */
   readonly stated: StatedUses | null;
 }
 
@@ -59,7 +59,7 @@ export const linksShown = 25;
 
 interface PageQuestion {
   readonly url?: string | undefined;
-  /** Instead of the URL: its hashes, as in the frontier. */
+  /** The page's hashes, as stored in the frontier; given instead of `url`. */
   readonly host_hash?: string | undefined;
   readonly url_hash?: string | undefined;
   /** How many entries of each list to skip. */

@@ -228,7 +228,7 @@ interface LinksInto {
 
 interface LinkInto {
   readonly from: PageKey;
-  /** Null: the page may not be shown. */
+  /** Null if the page may not be shown. */
   readonly shown: InLink | null;
 }
 
@@ -304,7 +304,7 @@ const counted = (entries: number) => ({
 
 // What the index knows about one URL.
 
-/** Null: it has no page. The page it was nearly equal to is named as long as that page still has this text. */
+/** Returns null if the URL has no page. The page that it nearly equals is named as long as that page still has this text. */
 export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | null> {
   const { rows } = await pool.query<PageReport>(
     `select p.title, p.language, p.words, p.declared_language as "declaredLanguage",

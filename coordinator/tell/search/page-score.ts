@@ -23,7 +23,7 @@ export interface PageSignals {
 export const scoreParts = ["text", "head", "address", "links", "freshness", "copy"] as const;
 type ScorePart = (typeof scoreParts)[number];
 
-/** The most points of each part; a copy loses its points. */
+/** Maximum points of each part. A copy loses its points. */
 export const mostPoints: Readonly<Record<ScorePart, number>> = {
   text: 40,
   head: 30,
@@ -39,9 +39,9 @@ export type Score = Readonly<Record<ScorePart, number>>;
 export const halfTextRank = 0.1;
 /** ts_rank of a title with all of the words. */
 export const fullHeadRank = 0.6079;
-/** With this many linking hosts a page has all points for links; the first ones count most. */
+/** With this many linking hosts, a page has all points for links. The first ones count most. */
 export const fullLinkingHosts = 255;
-/** After this many days half of the points for freshness are left. */
+/** The half-life of the points for freshness. */
 const halfLifeDays = 180;
 
 export function scoreOf(signals: PageSignals): Score {

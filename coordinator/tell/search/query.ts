@@ -42,7 +42,7 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
   };
 }
 
-/** Instead of an answer: the site makes no statement on that use. */
+/** Stands for the answer of a site that makes no statement on that use. */
 export const unstated = "unstated";
 
 /** Pages of each page of results: most people read only the first, and each page more costs time. */
@@ -84,7 +84,7 @@ export function hasWordsCut(words: string): boolean {
   return clean(words).split(/\s+/).length > maxSearchWords;
 }
 
-/** Names the first invalid filter; null: all are valid. */
+/** Names the first invalid filter, or returns null if all are valid. */
 export function filterFault(options: SearchOptions): string | null {
   for (const [name, { shape, words }] of Object.entries(shapes)) {
     const value = clean(String(options[name as keyof SearchOptions] ?? ""));
@@ -101,7 +101,7 @@ function isDay(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && !text.startsWith("0000");
 }
 
-/** The first day of a year, a month or a day, as `after:` takes it; null: it is not one. */
+/** Returns the first day of a year, a month or a day (the value of `after:`), or null if the text is none. */
 export function dayStart(text: string): string | null {
   const [, year = "", month = "01", day = "01"] = /^(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?$/.exec(text) ?? [];
   const full = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
@@ -170,7 +170,7 @@ function bounded(value: number, least: number, most: number): number {
 /** Only the first words of a long text are corrected. */
 const wordsCorrected = 8;
 
-/** The text with some words corrected, phrases and operators unchanged; null: nothing to correct. */
+/** Returns the text with some words corrected, phrases and operators unchanged, or null if there is nothing to correct. */
 export async function suggestWords(
   reads: Pick<SearchReads, "wordsLike">,
   text: string,

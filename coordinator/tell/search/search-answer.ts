@@ -35,12 +35,12 @@ export interface Candidate {
   /** The words under the rules of the page's language: a tsquery. */
   readonly query: string;
   readonly headRank: number;
-  /** Estimates of these signals (page-score.ts) before the page is read; absent: 0. */
+  /** Estimates of these signals (page-score.ts) before the page is read. Default: 0. */
   readonly textRank?: number;
   readonly addressShare?: number;
   readonly linkingHosts: number;
   readonly isLaterCopy: boolean;
-  /** Pages of one group have nearly the same text; null: the text is too short to compare. */
+  /** Pages of one group have nearly the same text; null if the text is too short to compare. */
   readonly textGroup: string | null;
   readonly language: string | null;
   readonly country: string | null;
@@ -54,9 +54,9 @@ export interface Candidates {
   readonly pages: readonly Candidate[];
   /** There may be more matches than were looked at. */
   readonly more: boolean;
-  /** True: some matches were never compared with the others, so better ones may be missing. */
+  /** Whether some matches were never compared with the others, so that better ones may be missing. */
   readonly unranked?: boolean;
-  /** False: all words are excluded or too common to be indexed. */
+  /** False if all words are excluded or too common to be indexed. */
   readonly searchable: boolean;
   /** Time ran out before the whole index was searched. */
   readonly cutShort: boolean;
@@ -95,14 +95,14 @@ export interface ShownPage {
 }
 
 export interface SearchReads {
-  /** From the index in memory; null: search the database for candidates. Absent: there is no such index. */
+  /** Asks the in-memory index. Null means that the database must be searched; absent if there is no such index. */
   ranked?(query: SearchQuery, now: Date): Promise<RankedCandidates | null>;
-  /** Why the index in memory does not answer although it should; null: nothing to say. */
+  /** Returns why the in-memory index does not answer although it should, or null. */
   standIn?(): string | null;
   candidates(query: SearchQuery): Promise<Candidates>;
-  /** Parallel to the candidates; null: the page has gone since, or time ran out. */
+  /** Returns a list parallel to the candidates, with null where the page is gone or time ran out. */
   texts(candidates: readonly Candidate[]): Promise<readonly (PageText | null)[]>;
-  /** Parallel to the candidates; null: no longer to be shown. */
+  /** Returns a list parallel to the candidates, with null where the page may no longer be shown. */
   shown(candidates: readonly Candidate[]): Promise<readonly (ShownPage | null)[]>;
   /** Words of the index that share one of these forms (search/word-slips). */
   wordsLike(forms: readonly string[], language: string | null): Promise<readonly KnownWord[]>;

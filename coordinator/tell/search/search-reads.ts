@@ -37,10 +37,10 @@ import type {
   SearchReads,
 } from "./search-answer.ts";
 
-/** The longest time for one statement of a search. */
+/** Time limit for one statement of a search. */
 const longestMs = 1500;
 
-/** `index`: the one in memory, asked first. */
+/** `index` is the in-memory index. If given, it is asked before the database. */
 export function createSearchReads(
   pool: Pool,
   nowMs: () => number,
@@ -82,7 +82,7 @@ export function createSearchReads(
   };
 }
 
-/** Of thousands of words with the same form, the frequent ones were meant. */
+/** How many words with the same form are read, the most frequent ones; if there are thousands, one of these was meant. */
 const wordsRead = 200;
 
 interface Known {

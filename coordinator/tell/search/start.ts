@@ -39,7 +39,7 @@ export function scheduleSearch(ports: SearchDutyPorts): void {
   ports.timekeeper.every("keep-search", upkeepMs, async () => await searchTurn(ports));
 }
 
-/** Does one turn; returns how many pages it looked at. */
+/** Does the work of one run and returns how many pages were checked. */
 export async function searchTurn({ pool, now, nowMs }: Omit<SearchDutyPorts, "timekeeper">): Promise<number> {
   const endMs = nowMs() + turnMs;
   let pages = 0;

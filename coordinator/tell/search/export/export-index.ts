@@ -29,7 +29,7 @@ export const exportStateSchema = z.object({
   epoch: z.number().int().positive(),
   /** The cursor in the change feed. */
   cursor: z.number().int().nonnegative(),
-  /** The full export under way, as of the cursor: the last page sent, and how many were; null: it is complete. */
+  /** The full export under way, as of the cursor: the last page sent, and how many were; null if it is complete. */
   full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
   /** Opt-outs whose hosts are removed: by number, a digest of their hosts and the feed's number then. */
   optOuts: z.record(
@@ -50,13 +50,13 @@ export interface Written {
 }
 
 export interface ExportTarget {
-  /** Null: it has none. Text: why the state can no longer be used. */
+  /** Returns null if there is no state; a text says why the state can no longer be used. */
   state(): Promise<ExportState | string | null>;
   /** Resolves when the target has stored them durably. */
   write(operations: readonly Operation[]): Promise<Written>;
   keep(state: ExportState): Promise<void>;
   beginFull(change: number): Promise<void>;
-  /** Removes what was written as of an earlier change; returns how many, or null where it cannot tell. */
+  /** Removes what was written as of an earlier change. Returns how many, or null if that is unknown. */
   endFull(change: number): Promise<number | null>;
 }
 
@@ -66,7 +66,7 @@ interface ExportPorts {
   /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly onProgress?: (progress: ExportProgress) => void;
-  /** Called with the reason for a full export. */
+  /** Is called with the reason for a full export. */
   readonly onFull?: (why: string) => void;
   /** Ends the export after the current batch. */
   readonly signal?: AbortSignal;
@@ -80,21 +80,22 @@ export interface ExportProgress {
 }
 
 export interface ExportSummary extends Written {
-  /** The reason for a full export; null: only changes were exported. */
+  /** The reason for a full export; null if only changes were exported. */
   readonly full: string | null;
   /**
-   * Pages no longer in the index that the end of a full export removed; null: there was none, or it cannot be told.
+   * How many pages were removed at the end of a full export, because they are no longer in the index; null if there was no
+   * full export, or the number is unknown.
    */
   readonly removed: number | null;
   readonly cursor: ExportState["cursor"];
-  /** It was stopped before its end; the next export resumes there. */
+  /** Whether it was stopped before its end. The next export resumes there. */
   readonly isCutShort: boolean;
 }
 
 const pagesAtOnce = 200;
 const changesAtOnce = 1000;
 const urlsAtOnce = 5000;
-/** Sent together. */
+/** Maximum size of a batch, in bytes and operations. */
 const mostBatchBytes = 5_000_000;
 const mostBatchOperations = 5000;
 /** How often a long export checks for new opt-outs. */
@@ -140,7 +141,7 @@ class Export {
     return this.#ports.signal?.aborted ?? false;
   }
 
-  /** Returns the reason for a full export; null: the state decides. */
+  /** Returns the reason for a full export, or null if the state decides. */
   async #begin(wantsFull: boolean): Promise<string | null> {
     const kept = await this.#ports.target.state();
     const why = wantsFull ? "asked for" : await this.#whyFull(kept);
@@ -183,7 +184,7 @@ class Export {
     const { reads, target, onFull } = this.#ports;
     onFull?.(why);
     const database = await reads.database();
-    // Taken before the first page is read: what changes meanwhile has a higher number.
+    // The cursor is taken before the first page is read, so what changes meanwhile has a higher number.
     const { last: cursor } = await reads.feed();
     const isSame = before?.databaseId === database.databaseId;
     // New opt-outs are removed with the first batch, not after all pages.
@@ -232,7 +233,7 @@ class Export {
     return read;
   }
 
-  /** Exports up to the feed's end; returns why it cannot be read from the cursor. */
+  /** Exports up to the feed's end. Returns why the feed cannot be read from the cursor. */
   async #changes(): Promise<string | null> {
     const { reads } = this.#ports;
     this.#optOutsMs = Number.NEGATIVE_INFINITY;
@@ -273,7 +274,7 @@ class Export {
 
   async #hide(optOutId: number, hosts: string): Promise<void> {
     const { reads } = this.#ports;
-    // All that was sent so far is as of this number at most.
+    // Everything sent so far has at most this number.
     const { last: at } = await reads.feed();
     for (let after: UrlAddress | null = null; ; ) {
       const keys: UrlAddress[] = await reads.urlsOfOptOut(optOutId, after, urlsAtOnce);

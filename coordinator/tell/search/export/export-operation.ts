@@ -52,7 +52,7 @@ export type Operation =
   | { readonly op: "index"; readonly id: string; readonly version: number; readonly source: string }
   | { readonly op: "delete"; readonly id: string; readonly version: number };
 
-/** A page as the database has it now; `page` null: it has none, or its own search does not show it. */
+/** A page as the database has it now. `page` is null if there is none, or if the index's own search does not show it. */
 export interface PageNow extends UrlAddress {
   readonly page:
     | (Omit<ExportedDocument, "lexemes" | "uses" | "change"> & {

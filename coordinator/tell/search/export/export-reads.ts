@@ -49,7 +49,7 @@ const keyOr = (key: UrlAddress | null) => [key?.hostHash ?? first, key?.urlHash 
 
 const pagesAtOnce = 500;
 
-/** Below every key. */
+/** The smallest key. */
 const first = "-9223372036854775808";
 
 /** For pages `p` and their hosts `h`: whether the index's own search shows them. */

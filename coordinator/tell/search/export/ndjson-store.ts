@@ -92,7 +92,7 @@ export class NdjsonFile implements ExportTarget {
  * has taken the lines.
  */
 export class NdjsonPipe implements ExportTarget {
-  /** False: the reader is gone. */
+  /** Resolves to false if the reader is gone. */
   readonly #write: (text: string) => Promise<boolean>;
   readonly #stateFile: string | null;
 

@@ -19,14 +19,14 @@ interface OpenSearchPorts {
   /** Without a path or credentials. */
   readonly origin: string;
   readonly index: string;
-  /** The header's value; null: the target needs none. */
+  /** The header's value; null if the target needs none. */
   readonly authorization: string | null;
-  /** The authorities that may sign its certificate, in PEM form; null: the public ones. */
+  /** The authorities that may sign its certificate, in PEM form; null means the public ones. */
   readonly authorities: string | null;
   readonly pause: (ms: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Called with one line for each problem. */
+  /** Is called with one line for each problem. */
   readonly onTrouble: (words: string) => void;
   readonly timeoutMs?: number;
 }
@@ -161,7 +161,7 @@ export class OpenSearchIndex implements ExportTarget {
     await this.#bulk(batch.slice(half), written);
   }
 
-  /** True: send it again. */
+  /** Counts the outcome. Returns whether the operation should be sent again. */
   #count(operation: Operation, { status, error }: Outcome, written: Counts): boolean {
     if (status === 429 || status >= 500) return true;
     if (status < 300 || (status === 404 && operation.op === "delete"))
@@ -197,9 +197,7 @@ export class OpenSearchIndex implements ExportTarget {
     return `${this.#ports.origin}/${this.#ports.index}`;
   }
 
-  /**
-   * Returns answers of 2xx and the statuses named; all others end in an ExportError, temporary ones after many tries.
-   */
+  /** Returns answers of 2xx and the statuses named. All others end in an ExportError, temporary ones after many tries. */
   async #ask(
     method: "GET" | "HEAD" | "PUT" | "POST",
     path: string,
@@ -336,7 +334,7 @@ function reasonOf(body: unknown): string {
   return wordsOf((body as { error?: unknown }).error ?? body);
 }
 
-/** An untrusted certificate stays untrusted; a failed connection may work later. */
+/** An untrusted certificate remains untrusted, but a failed connection may work later. */
 const mayComeBack = (error: Error): boolean =>
   !/CERT|SELF_SIGNED|UNABLE_TO|TLS|SSL|RESPONSE_EXCEEDED/.test(codeOf(error));
 

@@ -39,7 +39,7 @@ function headerEnd(bytes: Buffer): number | null {
   return bytes.length < end ? null : end;
 }
 
-/** Null: the page is incomplete, or the last one has been read. */
+/** Returns null if the page is incomplete, or the last one has been read. */
 function rowEnd(bytes: Buffer, from: number): number | null {
   if (bytes.length < from + 2) return null;
   const columns = bytes.readInt16BE(from);

@@ -24,7 +24,7 @@ const pagesRead = 500;
 /** Hosts whose countries are read in one turn. */
 const hostsRead = 5000;
 
-/** A slice of joining takes milliseconds; the event loop runs after this many. */
+/** After joining for this long, the event loop runs other work. */
 const sliceMs = 8;
 
 interface BuildProgress {
@@ -39,7 +39,7 @@ export class DatabaseIndex {
   readonly index = new MemoryIndex(randomInt(2 ** 32));
   #snapshot = "";
   #crawlers: ReadonlyMap<number, string> = new Map();
-  /** The last host whose country was read; null: start with the first. */
+  /** The last host whose country was read; null if the first is next. */
   #lastHost: string | null = null;
 
   /** `usedBytes`: memory of the process. */
@@ -75,7 +75,7 @@ export class DatabaseIndex {
     while (this.#lastHost !== null);
   }
 
-  /** Takes in what changed since the last time; returns how many pages. Searches may run in between. */
+  /** Adds what changed since the last time and returns how many pages. Searches may run in between. */
   async catchUp(): Promise<number> {
     const { snapshot, keys } = await readTouched(this.#pool, this.#snapshot);
     const distinct = [...new Map(keys.map((key) => [`${key.hostHash}/${key.urlHash}`, key])).values()];

@@ -17,7 +17,7 @@ export interface IndexQuestion {
   /** As typed, in lower case, to be looked for in the address. */
   readonly plainWords: readonly string[];
   readonly filters: SearchFilters;
-  /** The crawler of the filter; null: none. */
+  /** The crawler of the filter; null if there is none. */
   readonly crawlerId: number | null;
   readonly sort: SearchSort;
   /** How many of the best pages to return. */
@@ -69,7 +69,7 @@ interface IndexReady {
 }
 
 export interface SearchIndex {
-  /** Null: not now, or not for this question; the database answers. */
+  /** Resolves to null if the index cannot answer now, or not this question. The database then answers. */
   ask(question: IndexQuestion): Promise<IndexAnswer | null>;
   state(): IndexState;
 }

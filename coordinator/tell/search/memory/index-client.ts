@@ -15,10 +15,10 @@ import type {
   ToIndex,
 } from "./index-answer.ts";
 
-/** After this long the database is asked instead. */
+/** If the index takes longer to answer, the database is asked instead. */
 const answerMs = 2000;
 
-/** The first pause in a row; each further one is twice as long. */
+/** The first pause in a row. Each further one is twice as long. */
 const restartMs = 500;
 const restartMostMs = 600_000;
 /** By then there may be fewer pages, or more memory. */

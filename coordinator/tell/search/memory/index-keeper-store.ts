@@ -81,7 +81,7 @@ export class IndexKeeper implements SearchIndex {
       this.#client = new IndexClient({ databaseUrl, mostBytes, log });
       this.#client.start();
     } catch (error) {
-      // The database does not answer, which others report; the next check is in a minute.
+      // The database does not answer, which others report. The next check is in a minute.
       log.debug({ error: String(error) }, "it cannot be told whether an index in memory is worth it");
     }
   }

@@ -12,7 +12,7 @@ const columns = `p.host_hash, p.url_hash, p.host, p.language, p.text_search_conf
 
 interface Reading {
   visit(page: IndexedPage): void;
-  /** Called after each piece of this many pages, and awaited; an exception ends the reading. */
+  /** Is called and awaited after each piece of `pages` pages. An exception ends the reading. */
   between(pages: number): Promise<void> | null;
 }
 
@@ -28,7 +28,7 @@ async function copyPages(pool: Pool, from: string, { visit, between }: Reading):
     }
     isWhole = true;
   } finally {
-    // After an interrupted COPY the connection cannot be used again.
+    // A connection cannot be used again after an interrupted COPY.
     client.release(!isWhole);
   }
 }

@@ -101,8 +101,8 @@ export class MemoryIndex {
   }
 
   /**
-   * Joins segments where there are several of a size, in slices of milliseconds between which searches may run. No
-   * pages may be removed between them. False: there was nothing to join.
+   * Joins segments where there are several of a size, in slices of milliseconds between which searches may run. No pages may
+   * be removed between them. Returns false if there was nothing to join.
    */
   *joinSome(): Generator<void, boolean> {
     const some = worthJoining(this.#segments);

@@ -114,7 +114,7 @@ export class OccurrenceLog {
   sorted(): Postings {
     let most = -1;
     for (let at = 0; at < this.#count; at++) most = Math.max(most, this.#terms[at]!);
-    /** First the count of the word before, then the next free place of each list, finally its end. */
+    /** At first the count of the previous word, then the next free position of each list, and finally its end. */
     const next = new Uint32Array(most + 2);
     for (let at = 0; at < this.#count; at++) next[this.#terms[at]! + 1]! += 1;
     let distinct = 0;

@@ -43,7 +43,7 @@ const leastScored = 80;
 
 const daySeconds = 86_400;
 
-/** Null: a query that this index cannot read; Postgres can. */
+/** Returns null for a query that this index cannot read but Postgres can. */
 export function searchIndex(
   index: MemoryIndex,
   question: IndexQuestion,
@@ -91,7 +91,7 @@ interface Arm {
   readonly configurations: readonly number[];
   readonly query: QueryNode;
   readonly headQuery: QueryNode;
-  /** Null: no condition on the title. */
+  /** Null if there is no condition on the title. */
   readonly titleQuery: QueryNode | null;
   readonly words: readonly string[];
   /** Words that rank the head, by number. */
@@ -120,7 +120,7 @@ function armOf(index: MemoryIndex, arm: IndexArm): Arm | null {
   };
 }
 
-/** Null: none. The caller returns it with `giveBits`. */
+/** Returns null if no page matches. The caller returns the bits with `giveBits`. */
 function bitsOf(terms: TermNumbers, segment: Segment, arm: Arm): Uint32Array | null {
   const some = arm.configurations.flatMap((one) => segment.configurations.get(one) ?? []);
   if (some.length === 0) return null;
@@ -250,7 +250,7 @@ function clear(doc: number): void {
 
 interface Taken {
   readonly segment: Segment;
-  /** Of the segment. */
+  /** The segment's number. */
   readonly number: number;
   readonly arm: Arm;
   readonly bits: Uint32Array;
@@ -526,7 +526,7 @@ class BestOf {
 
 type Filter = (segment: Segment, doc: number) => boolean;
 
-/** Null: every match passes. */
+/** Returns null if every match passes. */
 function filterOf(index: MemoryIndex, { filters, crawlerId }: IndexQuestion): Filter | null {
   const { hosts, languages, countries, crawlers, uses } = index;
   const tests: Filter[] = [];

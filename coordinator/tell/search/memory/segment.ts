@@ -114,7 +114,7 @@ export class Segment {
     return (this.live[doc >>> 5]! & (1 << (doc & 31))) !== 0;
   }
 
-  /** Removes the page. False: it was not there. */
+  /** Removes the page. Returns false if it was not there. */
   remove(hostHash: bigint, urlHash: bigint): boolean {
     const { hostHash: hosts, urlHash: urls } = this.columns;
     let [low, high] = [0, this.size];
@@ -207,7 +207,7 @@ export class SegmentBuilder {
   // tsvectorsend: a count of four bytes, then for each lexeme its letters, a 0, a count of two bytes and that many
   // places.
 
-  /** Returns how many places it has; a word without places counts as one. */
+  /** Returns how many places it has. A word without places counts as one. */
   #addText(doc: number, vector: Uint8Array): number {
     let length = 0;
     for (let at = vectorHead; at < vector.length; ) {

@@ -29,7 +29,7 @@ interface PairNode {
   readonly right: QueryNode;
 }
 
-/** Null: not supported here (weights, prefixes, alternatives within a phrase). */
+/** Returns null for what is not supported here (weights, prefixes, alternatives within a phrase). */
 export function readTsquery(text: string): QueryNode | null {
   const reader = new Reader(text);
   const node = reader.either();
