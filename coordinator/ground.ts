@@ -224,7 +224,6 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
   };
 }
 
-
 type OwnWatch = ReturnType<typeof watchOwn>;
 
 /** Watches database, clock, event loop and certificate. Uses no connection of the pool, which may be exhausted. */

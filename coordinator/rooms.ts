@@ -310,7 +310,6 @@ function ownRoom(
   };
 }
 
-
 /** What a room provides to the coordinator. The methods, all optional, are called in this order. */
 export interface Room extends CrawlerEvents {
   /** Runs before any request is answered. A failure prevents the start. */

@@ -358,7 +358,6 @@ function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): v
   });
 }
 
-
 function addAssets(app: FastifyInstance, settings: { readonly version: string }): void {
   app.get("/assets/:name", (request: FastifyRequest<{ Params: { name: string } }>, reply) => {
     const asset = assets().get(request.params.name);

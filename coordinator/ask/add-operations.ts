@@ -29,7 +29,6 @@ export function addOperations<Ports>(
   };
 }
 
-
 /** Adds a room's operations and plain routes to the web server. */
 export type WebPart = (to: {
   readonly app: FastifyInstance;

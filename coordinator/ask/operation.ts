@@ -321,7 +321,6 @@ export interface Filters {
 /** The content type of forms. */
 export const formType = "application/x-www-form-urlencoded";
 
-
 interface Given<Ports, In extends z.ZodObject, Out extends z.ZodType, Value extends ToldValue<z.infer<Out>>>
   extends Omit<
     Operation<Ports, z.infer<In>, Value>,

@@ -146,7 +146,6 @@ function faultsIn(issues: readonly z.core.$ZodIssue[], given: (name: string) => 
   return `${all.join("; ")}.`;
 }
 
-
 interface FormPage {
   readonly shown: Shown;
   /** The path with its query. */

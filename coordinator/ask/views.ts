@@ -256,7 +256,6 @@ export function queryOf(request: FastifyRequest, name: string): string {
 const notKnown = { status: 404, title: "Not known", words: "There is nothing of this name." };
 const cannotBeAnswered = (words: string) => ({ status: 400, title: "That cannot be answered", words });
 
-
 /** Replaces NUL, which no column can hold, by U+FFFD. */
 export function sentText(text: string): string {
   return text.replaceAll("\0", "\ufffd");

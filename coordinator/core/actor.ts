@@ -62,7 +62,6 @@ export function mayDo(
   return own?.partnersToo === true && actor.role === "partner" && actor.crawlers.includes(own.crawler);
 }
 
-
 /** Nobody may grant what they may not do themselves. Returns a sentence that names the missing scopes, or null. */
 export function cannotGive(actor: Actor, given: readonly Scope[]): string | null {
   const missing = given.filter((scope) => !actor.scopes.includes(scope));

@@ -1,4 +1,3 @@
-
 /**
  * Whether the process (of any user) that made a lock, a mark or a folder still runs. False for a number that is no process
  * id.

@@ -115,7 +115,6 @@ async function once<T>(pool: Pool, work: (client: PoolClient) => Promise<T>, set
   }
 }
 
-
 /** Removes NUL, which Postgres' text cannot hold, and unpaired surrogates, which break its JSON. */
 export function clean(text: string): string {
   return text.replaceAll("\0", "").replace(/\p{Cs}/gu, "\ufffd");

@@ -282,7 +282,6 @@ function legend(lines: readonly DrawnLine[], { text }: TimeChart): Html {
   })}</ul>`;
 }
 
-
 interface Scale {
   readonly least: number;
   readonly most: number;
@@ -393,7 +392,6 @@ function tickText({ at, text }: Tick, range: TimeRange): Html {
   const anchor = share < 0.06 ? "start" : share > 0.94 ? "end" : "middle";
   return html`<text x="${round(100 * share)}%" y="${plotHeight + 12}" text-anchor="${anchor}">${text}</text>`;
 }
-
 
 interface Drawing {
   readonly chart: TimeChart;

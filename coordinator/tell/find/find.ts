@@ -114,7 +114,6 @@ function inOrder(
   };
 }
 
-
 const exact = 0;
 const begins = 1;
 const wordBegins = 2;

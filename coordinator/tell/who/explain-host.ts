@@ -204,7 +204,6 @@ function reasonWords(pages: HostPages): string {
   return `${of}, ${reasons.join(", ")}`;
 }
 
-
 export const robotsWords: Readonly<Record<NonNullable<HostReport["robots"]>["state"], string>> = {
   rules: "read and followed",
   none: "there is none, so all is allowed",

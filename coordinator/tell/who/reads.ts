@@ -83,7 +83,6 @@ async function fleetSets(pool: Pool, hostHash: HostHash): Promise<FleetSets> {
   return { language: spoken.rows[0]?.language ?? null, crawlers: rows };
 }
 
-
 const fleetLimit = 10_000;
 const rttLimit = 1_000_000;
 
