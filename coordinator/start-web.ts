@@ -175,10 +175,7 @@ async function listen(web: FastifyInstance, at: CoordinatorConfig["listen"]): Pr
   await atFreePort(at, async (port) => void (await web.listen({ host: at.host, port, backlog })));
 }
 
-/**
- * Returns the configured port, or the next free one if it is taken. The port must be known before any URL of the page is
- * made.
- */
+/** Returns the configured port, or the next free one if it is taken. It must be known before any URL is made. */
 export async function portToListenAt(at: CoordinatorConfig["listen"]): Promise<number> {
   return await atFreePort(at, async (port) => {
     const server = createServer().listen(port, at.host);
@@ -345,10 +342,7 @@ export function createWebServer(ports: WebPorts): FastifyInstance {
   return app;
 }
 
-/**
- * Delays the answers to changes until `beforeAnswer` has run. If it fails, its failure becomes the answer. Reads are answered
- * at once.
- */
+/** Answers changes only after `beforeAnswer`, whose failure becomes the answer. Reads are answered at once. */
 function answerAfter(app: FastifyInstance, beforeAnswer: () => Promise<void>): void {
   const waited = new WeakSet<FastifyRequest>();
   app.addHook("onSend", async (request) => {

@@ -201,10 +201,7 @@ function tableHtml<Row>(table: Table<Row>, seen: Shown): Html {
   return html`${body}<p class="small">The first ${countText(shown.length)} of ${countText(rows.length)}; CSV and JSON have all.</p>`;
 }
 
-/**
- * The heading of a sortable column links to the order by that column. If that is the current order, it links to the opposite
- * direction.
- */
+/** The heading of a sortable column links to that order, or to its opposite direction if it is the current order. */
 function headOf<Row>(
   { title, unit, kind, sort }: Column<Row>,
   { order }: Pick<Table<Row>, "order">,

@@ -84,10 +84,7 @@ export interface Command {
   readonly group?: { readonly says: string; readonly help?: string };
   /** Default: the operation's summary. */
   readonly says?: string;
-  /**
-   * The fields that are arguments, after those of the path. An ellipsis after the last one means that it may have several
-   * words.
-   */
+  /** The fields that are arguments, after those of the path. If an ellipsis follows, the last one may have several words. */
   readonly takes?: string;
   /** Fields that the command does not offer. */
   readonly without?: string;

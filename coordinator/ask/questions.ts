@@ -152,10 +152,7 @@ interface FormPage {
   readonly path: string;
 }
 
-/**
- * Finds the page that a form was sent from, to show it again with what is wrong. Returns null if the form was sent from
- * elsewhere, or from a page that does not show it (any more).
- */
+/** Finds the page that a form was sent from, to show it again. Returns null if no page of ours still shows the form. */
 export type FormSender = (
   request: FastifyRequest,
   refused: Refused,

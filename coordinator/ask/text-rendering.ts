@@ -157,10 +157,7 @@ export function documentCsv({ nodes, csv }: Document): (() => CsvTable) | null {
   return () => ({ columns: shown.map(({ key }) => key), rows: found.rows.map(rowOf) });
 }
 
-/**
- * Whether there is anything to show: false if all tables and lists are empty, or the document only says that there is
- * nothing.
- */
+/** False if all tables and lists are empty, or the document only says that there is nothing. */
 export function hasRows({ nodes: all }: Document): boolean {
   const nodes = asText(all);
   const tables = tablesIn(nodes);

@@ -48,10 +48,7 @@ export function anybody(mayRead: boolean): Actor {
   return { name: "anybody", role: "anybody", scopes: mayRead ? ["read", "metrics-read"] : [], crawlers: [] };
 }
 
-/**
- * Whether the actor may do this. Where `partnersToo` is set, a partner may do it to its own crawlers; `crawler` is the one
- * concerned.
- */
+/** With `partnersToo`, a partner may do it to its own crawlers; `crawler` is the one concerned. */
 export function mayDo(
   actor: Actor,
   scope: Scope | null,

@@ -21,9 +21,7 @@ export class Gathered<Item, Answer> {
   #waiting: Waiting<Item, Answer>[] = [];
   #isWorking = false;
 
-  /**
-   * `work` gets at most `most` items and returns their answers in the same order. All items were requested before it begins.
-   */
+  /** `work` gets at most `most` items, all requested before it begins, and returns their answers in the same order. */
   constructor(
     work: (items: readonly Item[]) => Promise<readonly Answer[]>,
     most: number,
@@ -72,7 +70,7 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Runs a limited number of works at a time and queues the rest in order. A queued request holds no database connection, since
+ * Runs a limited number of tasks at a time and queues the rest in order. A queued request holds no database connection, since
  * the pool would time it out.
  */
 export class AtOnce {

@@ -63,10 +63,7 @@ interface IncidentLogPorts {
 
 const gatherMs = 250;
 
-/**
- * Maximum number of rows that wait to be written (a thousand crawlers with four kinds each). Further incidents are only
- * counted.
- */
+/** Maximum number of waiting rows (a thousand crawlers with four kinds each). Further incidents are only counted. */
 const maxWaiting = 4000;
 
 const dayMs = 86_400_000;

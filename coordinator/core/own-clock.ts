@@ -235,10 +235,7 @@ const mostAheadMs = 366 * 86_400_000;
 /** When a coordinator starts this long after the last written minute, its clock is doubted. */
 export const doubtedAfterMs = 2 * 86_400_000;
 
-/**
- * Like impossibleTime, but for a start. `lastWritten` is the last minute that any coordinator of this database wrote, or
- * null.
- */
+/** Like impossibleTime, for a start. `lastWritten` is the last minute that any coordinator of this database wrote, or null. */
 export function doubtfulStart(now: Date, lastWritten: Date | null): string | null {
   if (lastWritten === null) return null;
   const aheadMs = now.getTime() - lastWritten.getTime();

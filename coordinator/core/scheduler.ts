@@ -66,9 +66,7 @@ export class Timekeeper {
   readonly #duties = new Map<string, Duty>();
   readonly #stopping = new AbortController();
 
-  /**
-   * `leads` returns whether this coordinator is the leader; if absent, it is the only one. `onFailed` gets what a run threw.
-   */
+  /** `leads` returns whether this coordinator is the leader (default: it is). `onFailed` gets what a run threw. */
   constructor(
     log: Log,
     leads = () => true,

@@ -16,8 +16,5 @@ export function smallestOf(values: ArrayLike<number>, most: number): Int32Array 
   return found.subarray(0, count);
 }
 
-/**
- * Options of an LRUCache that grows up to its bound. With `max`, it would allocate all entries at once, which takes
- * milliseconds.
- */
+/** Options of an LRUCache that grows up to its bound, because allocating all entries at once (`max`) takes milliseconds. */
 export const growingTo = (most: number) => ({ maxSize: most, sizeCalculation: () => 1 }) as const;

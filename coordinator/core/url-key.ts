@@ -85,10 +85,7 @@ export function hostHashOf(host: string): HostHash {
 const hostHashes = new Map<string, HostHash>();
 const mostHostHashes = 10_000;
 
-/**
- * Returns the first 64 bits of SHA-256 as a signed decimal for Postgres' bigint. One call takes a third of the time of a hash
- * stream.
- */
+/** Returns the first 64 bits of SHA-256 as a signed decimal for bigint. One call takes a third of a hash stream's time. */
 function hash64(text: string): string {
   return BigInt.asIntN(64, BigInt(`0x${hash("sha256", text, "hex").slice(0, 16)}`)).toString();
 }

@@ -89,10 +89,7 @@ export function sealText(sealed: {
 
 // A pin identifies a coordinator's TLS key (RFC 7469 section 2.4), whether its certificate is self-signed or not.
 
-/**
- * Returns the SHA-256 of a certificate's SubjectPublicKeyInfo in base64url. `certificate` is PEM (the first of a chain
- * counts) or DER.
- */
+/** Returns the SHA-256 of a SubjectPublicKeyInfo in base64url. `certificate` is PEM (the first of a chain counts) or DER. */
 export function pinOf(certificate: string | Uint8Array | X509Certificate): string {
   const parsed =
     certificate instanceof X509Certificate ? certificate : new X509Certificate(certificate as Buffer);

@@ -40,10 +40,7 @@ export function isIpv6Text(text: string): boolean {
   return address !== null && unmapAddress(address).family === 6;
 }
 
-/**
- * Returns the canonical text: dotted decimal, or RFC 5952 section 4 for IPv6 (where an embedded IPv4 address is hexadecimal,
- * too).
- */
+/** Returns dotted decimal, or the form of RFC 5952 section 4 for IPv6 (with embedded IPv4 addresses in hexadecimal). */
 export function formatAddress(address: IpAddress): string {
   return address.family === 4
     ? formatOctets(address.value)

@@ -17,10 +17,7 @@ import {
   rangeHolds,
 } from "./range.ts";
 
-/**
- * Each block has its prefix, its name in the registry and the document. A null name marks a globally reachable block inside a
- * refused one.
- */
+/** Prefix, name in the registry and document of each block. A null name marks a globally reachable block inside a refused one. */
 const blocks: readonly (readonly [prefix: string, name: string | null, reference: string])[] = [
   ["0.0.0.0/8", "this network", "RFC 791"],
   ["10.0.0.0/8", "private use", "RFC 1918"],
@@ -93,10 +90,7 @@ const ipv6Blocks = readBlocks(6);
 const ipv4Touched = touchedBy(ipv4Blocks, 32);
 const ipv6Touched = touchedBy(ipv6Blocks, 128);
 
-/**
- * Returns the special-purpose block that holds the address, in words such as `10.0.0.0/8 private use (RFC 1918)`, or null for
- * a globally reachable unicast address.
- */
+/** Returns the special-purpose block of the address, such as `10.0.0.0/8 private use (RFC 1918)`, or null. */
 export function specialPurposeOf(address: IpAddress): string | null {
   const candidates = address.family === 4 ? ipv4Blocks : ipv6Blocks;
   return candidates.find((block) => rangeHolds(block.range, address))?.words ?? null;

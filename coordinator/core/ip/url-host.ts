@@ -65,9 +65,7 @@ export function canParseUrl(text: string, base?: string | URL): boolean {
   }
 }
 
-/**
- * Maximum number of code points in a non-ASCII label. An ASCII label has 63 octets (RFC 1035), some of which are the prefix.
- */
+/** Maximum number of code points in a non-ASCII label. An ASCII label has 63 octets (RFC 1035), including the prefix. */
 const maxLabel = 126;
 
 /** Maximum for a whole name, which has 253 octets in ASCII. */
@@ -113,10 +111,7 @@ export const hostInUrl = (host: string): string => (host.includes(":") ? `[${hos
 
 export const withoutScheme = (url: string): string => url.slice(url.indexOf("//"));
 
-/**
- * A URL, a URL prefix or a host. `of` is the URL without its scheme, the prefix without its scheme and last slash, or the
- * host's name.
- */
+/** A URL, a URL prefix or a host. `of` omits the scheme, and the last slash of a prefix. */
 export interface SitePart {
   readonly scope: "url" | "prefix" | "host";
   readonly of: string;
@@ -132,10 +127,7 @@ export function isInPart({ scope, of }: SitePart, url: string): boolean {
   return rest === of || (scope === "prefix" && rest.startsWith(of) && /^[/?]/.test(rest.slice(of.length)));
 }
 
-/**
- * Takes a WHATWG-parsed URL or its path. The function is idempotent, never lengthens the text, and returns the same text when
- * nothing changes.
- */
+/** Takes a WHATWG-parsed URL or its path. Idempotent; never lengthens the text, and returns it if nothing changes. */
 export function canonicalEscapes(text: string): string {
   return text.includes("%") && otherSpelling.test(text) ? text.replace(octets, canonicalOctet) : text;
 }

@@ -96,7 +96,7 @@ export class CrawlerCounts {
     return this.#block(blockOf(place)).crawlers[place % placesPerBlock] as CrawlerId;
   }
 
-  /** Whether the crawler has any place of this block or of those after it. */
+  /** Whether the crawler has any of the thousand places of this block. */
   has(block: number, crawler: CrawlerId | typeof nobody): boolean {
     return this.#block(block).counts.has(crawler);
   }

@@ -14,10 +14,7 @@ interface FailureQuery {
 /** Maximum number of fetches over which shares are counted. This many took 2.7 s on two busy cores; pages wait 5 s. */
 const mostCounted = 200_000;
 
-/**
- * Returns the latest first, by the index of failures. The words belong to the URL's last fetch, so a later fetch removes
- * them.
- */
+/** Returns the latest first, by the index of failures. The words are those of the URL's last fetch; a later one removes them. */
 export async function latestFailures(pool: Pool, query: FailureQuery): Promise<FailureLine[]> {
   const { since, blame, crawler, host, most } = query;
   const { rows } = await pool.query<FailureLine>(

@@ -44,10 +44,7 @@ export interface AlertFacts {
   readonly accuracy: { readonly samples: number; readonly share: number | null };
   /** Absent if no backup is expected. */
   readonly backup?: BackupFacts | null;
-  /**
-   * When the database last went back (coordinator/run/journal). `failed` entries could not be restored; null if there is no
-   * journal.
-   */
+  /** When the database last went back (run/journal). `failed` entries could not be restored; null if there is no journal. */
   readonly wentBack?: { readonly atMs: number; readonly failed: number | null } | null;
   /** The disk of the embedded database, or the space that an operator's server was given. */
   readonly disk?: DiskFacts | null;
@@ -62,10 +59,7 @@ export interface AlertFacts {
   readonly channels?: readonly AlertChannel[];
 }
 
-/**
- * In descending order. `critical`: the crawl has stopped or does harm, so look now. `warning`: look today. `info`: worth
- * knowing.
- */
+/** In descending order. `critical`: the crawl stopped or does harm, look now. `warning`: look today. `info`: worth knowing. */
 export const alertSeverities = ["critical", "warning", "info"] as const;
 
 export type AlertSeverity = (typeof alertSeverities)[number];

@@ -241,10 +241,7 @@ async function upkeepFacts(pool: Pool, now: Date) {
   return rows[0]!;
 }
 
-/**
- * Index look-ups stop at the first hit, so the cost does not grow with the tree. Only if no delegated subnet is in force any
- * more does this read every delegation.
- */
+/** Index look-ups stop at the first hit. Every delegation is read only if no delegated subnet is in force any more. */
 async function registryAccident(pool: Pool): Promise<RegistryAccident> {
   const { rows } = await pool.query<RegistryAccident>(
     `with stand_in as (select generation from registry_generation where state = 'stand-in'),

@@ -23,10 +23,7 @@ const silentSeconds = 30;
 const leastOverdueMinutes = 10;
 /** Jobs that take longer as the crawl grows. */
 const slowJobs: Readonly<Record<string, number>> = { "rank-pages": 12 * 60 };
-/**
- * Well below the 8 s without a sign of life after which other coordinators count this one as gone
- * (crawlers/silent-coordinators).
- */
+/** After 8 s without a sign of life, other coordinators count this one as gone (crawlers/silent-coordinators). */
 const mostStandstillMs = 5000;
 
 const renewIt =

@@ -74,10 +74,7 @@ export const crawlerRules = [
     find: crawlersWho(({ copiedFolder }) => copiedFolder, "Two machines run with one crawler's folder"),
   }),
   warning("crawler-offline", "/fleet", {
-    /**
-     * Minutes. Most machines return sooner from an update or an outage of their line. Their subnets went to others long
-     * before.
-     */
+    /** Minutes. Most machines return sooner from an update or an outage. Their subnets went to others long before. */
     threshold: 60,
     looksFor: "a crawler that is not draining has been away for over {n} minutes",
     advice: `Its page says why, and what its last message was; write to the partner. Others have its subnets. If it is gone for
@@ -130,10 +127,7 @@ export const crawlerRules = [
     find: crawlersWho(({ waits }) => waits, "Crawlers that cannot run until somebody acts"),
   }),
   info("crawler-draining", "/fleet", {
-    /**
-     * Hours. Subnets are handed over within minutes, and leases expire in five, so a crawler that is still draining was
-     * forgotten.
-     */
+    /** Hours. Subnets are handed over within minutes and leases expire in five, so a crawler still draining was forgotten. */
     threshold: 24,
     looksFor: "a crawler has been draining for over {n} hours",
     advice:
@@ -284,8 +278,8 @@ export const crawlRules = [
   }),
   warning("link-outbox-late", "/", {
     /**
-     * Minutes. Links are applied about a second after their results. If they are this late, more arrive than are applied, or
-     * nobody applies them.
+     * Minutes. Links are usually applied a second after their results. Later means that too many arrive, or nobody applies
+     * them.
      */
     threshold: 5,
     looksFor: "links to other hosts have waited for over {n} minutes to be counted",

@@ -112,10 +112,7 @@ const isBeyond = (range: TimeRange, days: number) =>
 
 const inDays = `day >= ($1::timestamptz at time zone 'UTC')::date and day <= ($2::timestamptz at time zone 'UTC')::date`;
 
-/**
- * Sums these columns by step, with the number of minutes in which a coordinator ran. Reads days if the minutes are not kept
- * that long.
- */
+/** Sums columns by step, with the minutes in which a coordinator ran. Reads days where minutes are not kept that long. */
 async function minuteRows(
   pool: Pool,
   range: TimeRange,
@@ -344,10 +341,7 @@ async function crawlerCharts(pool: Pool, crawlerId: number, range: TimeRange): P
   ];
 }
 
-/**
- * Means over the minutes in which a coordinator ran, or else over the whole step. A crawler without figures has fetched
- * nothing.
- */
+/** Means over the minutes in which a coordinator ran, or the whole step. A crawler without figures has fetched nothing. */
 function perMinute(
   steps: Steps,
   rows: readonly SteppedRow[],

@@ -16,10 +16,7 @@ const paceLimits = [
 ] as const;
 export type PaceLimit = (typeof paceLimits)[number];
 
-/**
- * What limits the crawl as a whole: the reasons of waiting hosts, with `politeness` split up. Those that people can change
- * come first.
- */
+/** What limits the crawl: the reasons of waiting hosts, with `politeness` split up. Those that people can change come first. */
 export const limitCodes = [
   ...(["nothing-due", "no-delegation", "no-ipv6", "crawler-offline", "crawler-draining", "budget"] as const),
   ...(["crawler-full", ...paceLimits, "in-line", "no-address"] as const),

@@ -341,10 +341,7 @@ async function limitsInHand(pool: Pool, now: Date): Promise<LimitCount[]> {
   return rows;
 }
 
-/**
- * How many bytes of frontier_host are sampled to estimate how many hosts were asked. Gated hosts are counted exactly, through
- * their own index.
- */
+/** Bytes of frontier_host sampled to estimate the hosts asked. Gated hosts are counted exactly, through their own index. */
 const countedBytes = 8 * 2 ** 20;
 const hostsShown = 10;
 

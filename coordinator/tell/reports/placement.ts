@@ -158,10 +158,7 @@ interface ExpectedRtt {
 }
 
 interface ReachPorts {
-  /**
-   * Returns each crawler's measurement of a piece, including that of its own. If it is empty, only the piece's own place can
-   * serve it.
-   */
+  /** Returns all crawlers' measurements of a piece, its own included. If there are none, only its own place can serve it. */
   readonly measuredOf: (piece: MeasuredPiece) => ReadonlyMap<CrawlerId, number>;
   readonly homeRtt: HomeRttOf;
   /** Countries with a crawler, where a further one gains nothing. */

@@ -327,10 +327,7 @@ async function fewMatches(client: PoolClient, question: SitesQuestion, filter: C
   return { count: rows[0]?.matches ?? 0, places };
 }
 
-/**
- * Walks the order's index if that finds a page soon, otherwise sorts all matches. Returns one more than requested if there
- * are more.
- */
+/** Walks the order's index if that finds a page soon, otherwise sorts all matches. Returns one more than requested, if any. */
 async function manyMatches(
   client: PoolClient,
   question: SitesQuestion,

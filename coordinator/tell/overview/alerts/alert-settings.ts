@@ -53,10 +53,7 @@ const email = z
   .strictObject({
     host: z.string().min(1).max(253),
     port: z.int().min(1).max(65_535).default(587),
-    /**
-     * `starttls` makes STARTTLS mandatory; `implicit` means TLS from the first byte (port 465); `none` is only for this
-     * machine.
-     */
+    /** `starttls` requires STARTTLS, `implicit` means TLS from the first byte (port 465), `none` is only for this machine. */
     tls: z.enum(["starttls", "implicit", "none"]).default("starttls"),
     user: z.string().min(1).max(300).nullable().default(null),
     password: z.string().min(1).max(1000).nullable().default(null),

@@ -147,10 +147,7 @@ export function createAlertStore(pool: Pool) {
       return rows;
     },
 
-    /**
-     * Stores the outcome of an attempt; null means that it was aborted and does not count. Alerts added meanwhile stay
-     * pending.
-     */
+    /** Stores an attempt's outcome; null means aborted, which does not count. Alerts added meanwhile stay pending. */
     settle: async (
       { channel, claimedUntil, tries, told }: ClaimedMessage,
       delivery: Delivery | null,
