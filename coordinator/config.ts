@@ -213,7 +213,7 @@ export interface CoordinatorOptions {
   readonly version: string;
   /** The folder for tree snapshots. If null, the tree is built from the database at every start. */
   readonly snapshotFolder?: string | null;
-  /** The folder of the journals beside the database (coordinator/journal), or null. */
+  /** The folder of the journals beside the database (coordinator/run/journal), or null. */
   readonly journalRoot?: string | null;
   /** The socket for the home's commands. If null, they use the database alone. */
   readonly socketPath?: string | null;

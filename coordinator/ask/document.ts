@@ -83,7 +83,7 @@ export const recordColumns = <Row>(
   keyOf: (name: string) => string = (name) => name,
 ): readonly Column<Row>[] => names.map((name) => member(name, null, { key: keyOf(name) }));
 
-/** `urlsPerMinute` becomes `urls_per_minute`. */
+/** Turns `urlsPerMinute` into `urls_per_minute`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** A column for a member of a row. CSV gets the plain value, whatever `cell` shows. A column without a title is only in CSV. */

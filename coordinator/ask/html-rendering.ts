@@ -41,7 +41,7 @@ export interface Shown extends Pick<Seen<unknown>, "viewer"> {
   readonly refused?: Refused;
 }
 
-/** What was typed into a form of the page, and what is wrong with it. */
+/** The input of a form that was refused, and what is wrong with it. */
 export interface Refused {
   readonly operation: AnyOperation;
   /** The path that the form was sent to. */
@@ -77,7 +77,7 @@ const classOf = (name: string) => (name === "" ? nothing : html` class="${name}"
 /** The next step of an empty state, or nothing if there is none. */
 const stepHtml = (then: Inline) => (then === "" ? nothing : html`${htmlOf(then)}`);
 
-/** `level`: the heading level of the sections. */
+/** `level` is the heading level of the sections. */
 function nodeHtml(node: Node, seen: Shown, level = 2): Html {
   switch (node.type) {
     case "words": {

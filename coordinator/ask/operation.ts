@@ -131,7 +131,7 @@ export type AnyOperation = Operation<any, any, any>;
 
 export interface Document {
   readonly title: string;
-  /** Content beside the page's heading. */
+  /** Content next to the page's heading. */
   readonly beside?: HtmlValue;
   readonly hasOwnHeading?: true;
   /** Links to the pages above this one. */

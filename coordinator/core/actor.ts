@@ -36,7 +36,7 @@ export const scopesOf: Readonly<Record<Role, readonly Scope[]>> = {
 export interface Actor {
   /** The name in the audit log: `anna`, `token dashboard`, or `anybody` when nobody has signed in. */
   readonly name: string;
-  /** `program` when a token was sent, `anybody` when nothing was. */
+  /** `program` if a token was sent, `anybody` if nothing was. */
   readonly role: Role | "program" | "anybody";
   readonly scopes: readonly Scope[];
   /** Names of the crawlers that a partner hosts. */

@@ -20,7 +20,7 @@ export interface Change {
 export interface AuditEntry extends Change {
   readonly entryId: number;
   readonly at: Date;
-  /** `anna`, `token dashboard`, `root on db1` (the system user of a command), `coordinator`. */
+  /** Such as `anna`, `token dashboard`, `root on db1` (the system user of a command) or `coordinator`. */
   readonly actor: string;
   readonly via: AuditVia;
   readonly remoteAddress: string | null;
@@ -30,7 +30,7 @@ export interface AuditQuery {
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
   readonly target?: string | undefined;
-  /** `since` is inclusive, `until` exclusive. */
+  /** The range of time; `since` is inclusive, `until` exclusive. */
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
   /** Only entries before this one. If absent, the list starts with the latest. */

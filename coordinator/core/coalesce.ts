@@ -4,7 +4,7 @@ import { timerMs } from "./timer-ms.ts";
 /** Maximum time for which requests are gathered. One piece of work costs about as much as 20 items in it. */
 const usualLingerMs = 40;
 
-/** A longer wait, for a fleet that connects at once, where each crawler must wait anyway. */
+/** A longer wait for when a whole fleet connects at once, so that each crawler must wait anyway. */
 export const arrivalLingerMs = 250;
 
 /** After a batch, the next one waits this long per item of the last, so that few items hardly wait. */

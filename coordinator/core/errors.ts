@@ -52,7 +52,7 @@ export class UsageError extends NearcrawlError {
 /** The command ends with exit code 2 and the tree is unchanged: many subnets in use would be removed without confirmation. */
 export class RemovesInUse extends UsageError {}
 
-/** As RemovesInUse, where remaining subnets would lose many facts (holders, countries, published places). */
+/** Like RemovesInUse, if remaining subnets would lose many facts (holders, countries, published places). */
 export class LosesFacts extends UsageError {}
 
 /** Nothing is written: another coordinator of this database is the leader now and decides this itself. */

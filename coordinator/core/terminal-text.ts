@@ -82,7 +82,7 @@ function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }
 
-// Colours, only where the output supports them. A colour never carries meaning alone.
+// Colours are used only if the output supports them, and never carry meaning alone.
 
 type Style = "strong" | "soft" | "good" | "warm" | "bad";
 

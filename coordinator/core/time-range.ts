@@ -5,7 +5,7 @@
 export interface TimeRange {
   readonly since: Date;
   readonly until: Date;
-  /** "24h"; empty for a custom range. */
+  /** Such as "24h"; empty for a custom range. */
   readonly name: string;
   readonly now: Date;
   readonly said: string | null;

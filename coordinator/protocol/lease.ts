@@ -1,4 +1,4 @@
-/** Work for a crawler: a slice of one host, with what is known of the host and its pages. */
+/** Work for a crawler: a slice of one host, with known facts about the host and its pages. */
 
 import { z } from "zod";
 import { address, digest, hostName, leaseId, milliseconds, url } from "./fields.ts";

@@ -62,7 +62,7 @@ export function readEnvelope(text: string): Envelope | Refused {
   return checked.data;
 }
 
-/** `key`: an Ed25519 private key. */
+/** `key` is an Ed25519 private key. */
 export function signBody(kind: SignedKind, value: unknown, key: KeyObject): Envelope {
   return coSign({ body: asciiJson(value), signatures: [] }, kind, key);
 }

@@ -23,7 +23,7 @@ import {
 export const maxBundleBytes: number = 64 * 1024 * 1024;
 /** A statement dated further in the future is refused, because some clock must be wrong. */
 const maxClockDifferenceMs = 86_400_000;
-/** Maximum validity of a statement of what is newest, whatever it says itself. */
+/** Maximum validity of a statement of what is newest, even if it states a longer one. */
 export const maxTimestampMs: number = 60 * 86_400_000;
 
 /** Maximum number of rotations and roots that are followed (one a month for eight years). */

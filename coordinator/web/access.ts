@@ -164,7 +164,7 @@ export const ownersRouting =
 
 export const isOwners = ({ raw }: FastifyRequest): boolean => owned.has(raw);
 
-/** `isAlone`: the requests never leave the owner's own process, so all of them are the owner's. */
+/** With `isAlone`, requests never leave the owner's own process, so all of them are the owner's. */
 export function ownerAccess(access: Access, isAlone: boolean): Access {
   return {
     ...access,

@@ -16,7 +16,7 @@ export interface Ipv6Address {
 }
 export type IpAddress = Ipv4Address | Ipv6Address;
 
-/** `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255` */
+/** Length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`. */
 const maxAddressLength = 45;
 const ipv4Text = /^(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 /** `ip-address` also accepts a zone or a prefix, neither of which belongs to a plain address. */

@@ -76,7 +76,7 @@ const stepBits = 14;
 class PlaceModel {
   known = 0;
   readonly #counts: WordCounts;
-  /** The word that followed each word last, plus 1; 0 when there is none. */
+  /** The word that last followed each word, plus 1; 0 if none has. */
   readonly #followers: Int32Array;
   readonly #steps = freshChances(3 * (unaryStep + 1));
   readonly #sameWeight = freshChances(4);

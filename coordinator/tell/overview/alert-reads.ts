@@ -38,7 +38,7 @@ const usualBackupHours = 48;
 const hourMinutes = 60;
 const dayMinutes = 24 * 60;
 
-/** `reads` are cached answers that pages need anyway; `nowMs` is a monotonic clock. */
+/** `reads` are cached answers that pages need anyway, and `nowMs` is a monotonic clock. */
 export async function alertFacts(
   pool: Pool,
   reads: SharedReads,

@@ -23,7 +23,7 @@ const silentSeconds = 30;
 const leastOverdueMinutes = 10;
 /** Jobs that take longer as the crawl grows. */
 const slowJobs: Readonly<Record<string, number>> = { "rank-pages": 12 * 60 };
-/** After 8 s without a sign of life, other coordinators count this one as gone (crawlers/silent-coordinators). */
+/** Other coordinators count this one as gone after 8 s without a sign of life (crawlers/silent-coordinators). */
 const mostStandstillMs = 5000;
 
 const renewIt =

@@ -316,7 +316,7 @@ async function answerHosted(
   };
 }
 
-/** A host in our frontier is ours whoever owns it, until no lease holds it and it moves to its owner. */
+/** A host in our frontier is ours, whoever owns it, until no lease holds it. Then it moves to its owner. */
 async function ownerOfHosted(
   seen: { readonly hostName: string; readonly urlHash?: UrlHash; readonly host: HostReport | null },
   ports: WhoPorts,

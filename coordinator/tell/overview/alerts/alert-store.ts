@@ -106,7 +106,7 @@ export function createAlertStore(pool: Pool) {
         for (const one of messages) await addMessage(client, one);
       }),
 
-    /** Stores what was sent while the database was gone. */
+    /** Notes an alert that was reported while the database was gone. */
     noteTold: async (state: AlertState): Promise<void> =>
       await inTransaction(pool, async (client) => await writeStates(client, [state], [state])),
 
