@@ -242,7 +242,7 @@ const lsn = z.string().regex(/^[0-9A-F]+\/[0-9A-F]+$/);
 
 const manifestSchema = z.object({
   format: z.literal(backupFormat),
-  /** Tells whether two restores came from one backup. */
+  /** Shows whether two restored databases came from the same backup. */
   backupId: z.uuid(),
   programVersion: z.string().min(1).max(100),
   postgresVersion: z.int().positive(),

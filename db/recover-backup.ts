@@ -129,8 +129,8 @@ const recoverySettings = [
 ];
 
 /**
- * Gives the folder to its account permanently and runs the server until `stopRecovered`. Throws a DatabaseError with
- * the server's message.
+ * Makes the account the folder's permanent owner and starts the server, which runs until `stopRecovered` is called. Throws a
+ * DatabaseError with the server's message.
  */
 export async function recoverLaidOut(
   { home, folder, account }: LaidOut,

@@ -26,7 +26,7 @@ interface RollbackLimits {
   /** The generation that must be in force. `null` accepts any. */
   readonly expectedGeneration?: number | null;
   readonly toEmpty?: boolean;
-  /** The confirmed number of subnets in use that are removed. Required when there are more than a few. */
+  /** How many subnets in use the operator agreed to remove. Required if there are more than a few. */
   readonly removeInUse?: number | null;
 }
 

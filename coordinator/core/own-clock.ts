@@ -213,7 +213,7 @@ export class OwnClock {
 const isMost = (some: number, all: number) => all >= leastCrawlers && 3 * some > 2 * all;
 const spanOf = (ms: number) => spanWords(Math.abs(ms) / 1000);
 
-/** No correct clock shows these years: an empty battery gives 1970, an overflow 2106 or 2107. */
+/** A clock that shows a year outside this range is wrong: a dead battery gives 1970, an overflow 2106 or 2107. */
 const firstYear = 2026;
 const lastYear = 2099;
 

@@ -1,5 +1,5 @@
 /**
- * A setting that operators may change at run time. Its schema holds bounds and default, next to the texts for people.
+ * Settings that operators may change at run time. Each has a schema with its bounds and default, and the text shown to people.
  * `PolicyName` (settings/schema) derives all names from the sections.
  */
 import { z } from "zod";

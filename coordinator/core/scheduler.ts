@@ -50,7 +50,7 @@ export interface DutyReport {
   readonly everyMs: number;
   /** Null while the job waits. */
   readonly runningSinceMs: number | null;
-  /** When a run last ended without an error, or null. A run skipped because another coordinator leads counts. */
+  /** When a run last ended without an error, or null. Includes runs skipped because another coordinator leads. */
   readonly succeededMs: number | null;
   /** How many of the latest runs failed in a row. */
   readonly failures: number;

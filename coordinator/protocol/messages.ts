@@ -211,7 +211,7 @@ const goodbyeCodes = [
   "joined",
   /** Its supervisor runs no release and waits for a release that it may run. */
   "awaits-release",
-  /** The same, because its machine refuses the release that is offered. */
+  /** As above, but because its machine refuses the release on offer. */
   "awaits-other-release",
   /** Its supervisor runs no release and waits for an invitation that pins the fleet's release keys. */
   "awaits-key",

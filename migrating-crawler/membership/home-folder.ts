@@ -12,7 +12,7 @@ export const marks: readonly string[] = [
   "moved.json",
 ];
 
-/** The root folder of a file system contains this. */
+/** A new file system contains this, so a home at the root of its own volume still counts as empty. */
 const foreignButHarmless = new Set(["lost+found"]);
 
 /** `nothing`: there is no such folder. `empty`: an empty folder. `foreign`: it has other files or is not a folder. */

@@ -68,7 +68,9 @@ export interface SupervisorTiming {
   readonly welcomeMs: number;
   /** A watched release that ends by itself this often is rolled back, since a single end may have any cause. */
   readonly mostWatchedFaults: number;
-  /** A watched release that was started this often is also rolled back, whatever ended it (a failing machine, lack of memory). */
+  /**
+   * A watched release that was started this often is also rolled back, whatever ended it (a failing machine, lack of memory).
+   */
   readonly mostWatchedStarts: number;
   readonly againMs: number;
   /** A crawler that gives no sign of life for this long is stuck. */
@@ -230,7 +232,7 @@ function isAnothers(path: string, pid: number): boolean {
   return holder !== null && holder !== pid;
 }
 
-/** Returns false if it fails with this code, because another process was faster. */
+/** Returns false if `work` fails with the code `unless`, which means that another process was faster. */
 function succeeds(work: () => void, unless: "EEXIST" | "ENOENT"): boolean {
   try {
     work();

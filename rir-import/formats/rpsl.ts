@@ -30,7 +30,10 @@ import {
   withoutComment,
 } from "./text-decoding.ts";
 
-/** Objects with one of these attributes in any position are read, but `orgid` counts only as the first one. */
+/**
+ * Each of these attributes starts an object of its class, wherever it occurs. `orgid` does so only as an object's first
+ * attribute.
+ */
 const classes = ["inetnum", "inet6num", "organisation", "nethandle", "v6nethandle"];
 /** Free text, kept only if it names a geofeed. */
 const remarks = ["remarks", "comment"];

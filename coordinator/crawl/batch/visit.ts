@@ -49,7 +49,7 @@ export interface VisitFindings {
   /** Time since the previous visit. Null for the first visit or if the times are not believed. */
   readonly gapSeconds: number | null;
   readonly sums: VisitSums;
-  /** The new estimate. Null if the visit shows nothing. */
+  /** The new estimate. Null if the visit gives no evidence either way. */
   readonly changesPerDay: number | null;
   /** Time to the next visit. Null means the fixed interval. */
   readonly intervalSeconds: number | null;

@@ -30,7 +30,7 @@ interface Invited {
 /** A coordinator that has not made contact for this long is shown as silent. Children ask every few seconds. */
 const silentMinutes = 10;
 
-/** Waiting URLs are counted up to this number, which exceeds the maximum of the setting. */
+/** Waiting URLs are counted only up to this number, which is more than `mostWaitingUrls` can be set to. */
 const mostCounted = 100_000_001;
 
 interface Row extends Omit<RelatedCoordinator, "state" | "contactedAt" | "failingSince" | "createdAt"> {

@@ -178,7 +178,7 @@ class RequestsTogether {
 const termsKey = ({ leaseSeconds, addressRestSeconds, order }: LeaseRequest) =>
   JSON.stringify([leaseSeconds, addressRestSeconds, order]);
 
-/** Depth 0 is a seed from a person. Any other depth is a link and counts as one. */
+/** A URL at depth 0 is a seed that a person entered. Any other was found as a link and is added to the link counts. */
 async function admit(
   pool: Pool,
   given: readonly AdmittedUrl[],

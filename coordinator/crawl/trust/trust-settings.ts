@@ -15,10 +15,10 @@ export const trustSettings = z.strictObject({
   }),
   newcomerShare: z.number().min(0).max(1).default(defaultSamplingRule.newcomerShare),
   newcomerPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.newcomerPages),
-  /** Share of the next pages of a crawler after one of its pages stood alone. */
+  /** Double-checked share of a crawler's next `watchedPages` pages, after one of its pages matched nobody else's. */
   watchedShare: z.number().min(0).max(1).default(defaultSamplingRule.watchedShare),
   watchedPages: z.int().min(0).max(10_000_000).default(defaultSamplingRule.watchedPages),
-  /** Maximum time between the two fetches. Later, a page has changed too often by itself. */
+  /** Maximum time between the two fetches. After a longer wait, too many pages have changed on their own. */
   slotSeconds: seconds(86_400).default(600),
   alteredShare: z.number().min(0.001).max(1).default(defaultTrustRule.alteredShare),
   threshold: z.number().min(1).max(100).default(defaultTrustRule.threshold),

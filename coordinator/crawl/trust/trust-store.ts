@@ -76,7 +76,10 @@ export function createTrustStore(pool: Pool) {
      * One transaction each. Call it before `dropStale`.
      */
     takeSilences: async (step: NextOfCheck, now: Date) => await takeSilences(pool, step, now),
-    /** Drops comparisons not fetched in time, and those decided before `before`. Returns how many had expired. */
+    /**
+     * Deletes comparisons decided before `before`, and closes as stale those whose page nobody fetched in time. Returns how
+     * many were closed.
+     */
     dropStale: async (now: Date, before: Date) => await dropStale(pool, now, before),
     history: async (since: Date, now: Date) => await history(pool, since, now),
     /** Stores the score. If it is above 0, `watchedPages` more pages are watched closely. */

@@ -312,7 +312,9 @@ export class NewcomerSearch {
     return placement && { subnetId, owner, method, placement, ownerRttMs, measured };
   }
 
-  /** Returns the move if the newcomer measures nearer. */
+  /**
+   * Has the newcomer probe the subnet. Returns the move if its RTT beats the owner's by more than the margin, otherwise null.
+   */
   async #ask(
     { subnetId, owner, ownerRttMs, placement, method: ownMethod }: Candidate,
     target: WaitingSubnet | undefined,

@@ -128,7 +128,7 @@ export type FolderVerdict =
 const keptArrivals = 8;
 const alternationMs = 86_400_000;
 
-/** Judges an arrival by what is known about the folder. `nextTicket` is the ticket of its welcome. */
+/** Judges an arrival by what is known about the folder. `nextTicket` is the ticket that the welcome message will issue. */
 export function judgeFolder(
   known: KnownFolder,
   shown: FolderArrival & { readonly ticket: string | null },

@@ -1,4 +1,6 @@
-/** Table registry_job, and the lock that lets one job run at a time and distinguishes running jobs from those that broke off. */
+/**
+ * Table registry_job, and the lock that lets one job run at a time and distinguishes running jobs from those that broke off.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "#core/errors";
@@ -88,7 +90,7 @@ export function createRegistryJobStore({
       }
       if (jobId !== null) return { held: heldJob(client, schema, jobId) };
       client.release();
-      // The lock's holder is about to write its row, or has just written its end.
+      // The lock's holder is about to insert its job's row, or has just recorded that the job ended.
       for (let tried = 0; tried < 20; tried += 1) {
         const [running] = await read("state = 'running'", [1]);
         if (running) return { running };

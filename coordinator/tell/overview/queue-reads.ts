@@ -229,7 +229,7 @@ interface WaitingRow extends Omit<WaitingHost, "range" | "slowBecause"> {
   readonly tolerated: KeptRate | null;
 }
 
-/** Searches the front of the queue for one reason, or for all. */
+/** Returns the hosts at the front of the queue that wait for `reason`, or all of them if it is null. */
 export async function longestWaiting(
   pool: Pool,
   query: { readonly reason: WaitReason | null; readonly most: number },

@@ -61,7 +61,7 @@ interface OverviewDutyPorts extends Omit<SamplingPorts, "accuracy"> {
 interface OverviewDuties {
   alertFacts(now: Date): Promise<AlertFacts>;
   start(): void;
-  /** Writes the current minute's figures. */
+  /** Also writes the current minute's figures. */
   stop(): Promise<void>;
 }
 

@@ -239,7 +239,7 @@ function filtersOf({ query: { filters }, hosts }: Pick<CandidateSearch, "query" 
 
 // Reads with a time limit of their own: the server ends what takes longer, and that counts as an answer.
 
-/** Postgres' code for a statement that its time limit ended. */
+/** Postgres' error code for a statement cancelled by its time limit. */
 const queryCanceled = "57014";
 
 /**

@@ -80,7 +80,7 @@ async function sitesAnswer(pool: Pool, question: SitesQuestion, now: Date): Prom
   };
 }
 
-/** `isCounted` adds the number of matches, which a file does not need. */
+/** `isCounted` adds the number of matches, which an exported file does not need. */
 export async function findSites(
   pool: Pool,
   question: SitesQuestion,

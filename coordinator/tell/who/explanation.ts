@@ -193,7 +193,7 @@ function dueLine(url: UrlReport, now: Date): Standing[] {
   ];
 }
 
-/** Returns null if its crawler speaks IPv6 or need not. */
+/** Returns null if the site's crawler speaks IPv6 or does not need to. */
 function ipv6Line({ needsUnspokenIpv6, addresses, crawler }: WhoFacts): Standing[] | null {
   if (needsUnspokenIpv6)
     return [stop("no-ipv6", "It has only IPv6 addresses, and no crawler that is online speaks IPv6.")];

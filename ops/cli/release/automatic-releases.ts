@@ -297,7 +297,7 @@ export const releaseStores = (pool: Pool): Omit<ReleaseStores, "record"> => ({
   keys: createReleaseKeyStore(pool),
 });
 
-/** `setUp` means that an empty database is set up. */
+/** With `setUp`, migrates the database first, so it may be empty. */
 export async function withReleases<Value>(
   options: DatabaseOptions,
   { setUp = false }: { readonly setUp?: boolean },

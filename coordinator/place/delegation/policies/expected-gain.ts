@@ -230,7 +230,10 @@ function expectedSpreadMs(rttMs: number, spreadMs: number, bestMs: number): numb
   return ms + perMs * Math.min(rttMs, 1.5 * bestMs) + perSpread * Math.min(spreadMs, 2 * bestMs);
 }
 
-/** Approximates the mean of max(0, best − RTT) around the expected RTT by a parabola between none and all. */
+/**
+ * Approximates the mean of max(0, best − RTT) for RTTs spread around the expected one: zero when far above best, the full
+ * difference when far below, and a parabola in between.
+ */
 function promise(bestMs: number, expectedMs: number, spreadMs: number): number {
   const z = (bestMs - expectedMs) / spreadMs;
   if (z <= -1.5) return 0;

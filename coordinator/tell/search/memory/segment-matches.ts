@@ -136,7 +136,7 @@ function isChainIn(
   );
 }
 
-/** Reads one word's positions on one page after another, by ascending number. */
+/** Reads one word's positions page by page. Pages must be asked for in ascending order. */
 class PositionCursor {
   readonly #lists: readonly Postings[];
   readonly #least: number;
