@@ -18,7 +18,7 @@ import { alertChannel, alertSeverities } from "./alert-facts.ts";
 import { alertNames } from "./alert-rules.ts";
 import { queueAges, spanFigures } from "./queue-api.ts";
 
-export const alertSchema = record("Alert", {
+const alertSchema = record("Alert", {
   name: z.enum(alertNames),
   severity: z.enum(alertSeverities),
   words: z.string().describe("What is the matter."),

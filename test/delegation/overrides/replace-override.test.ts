@@ -85,3 +85,17 @@ it("a round asks no crawler whose partner denies the target, not even one to com
   expect(fleet.asked.map(({ crawlerId }) => crawlerId)).toEqual([third, west]);
   expect(outcome?.decision?.crawlerId).toBe(third);
 });
+
+it("a round for a special-purpose address asks nobody", async () => {
+  const { owner, near } = ids;
+  const address = "10.0.0.7";
+  const fleet = new TableFleet([owner, near], { [address]: new Map([[near, 10]]) });
+  const withinSubnetId = (await world.state()).subnetOf("5.1.1.7")!;
+  const { ports } = await finerWorld(world);
+
+  const errand = { target: { url: "http://s1.example/", host: "s1.example", address }, withinSubnetId };
+  const outcome = await finerRound({ ...errand, cause: "measures-apart", first: [] }, await ports(fleet));
+
+  expect(outcome).toBeNull();
+  expect(fleet.asked).toEqual([]);
+});
