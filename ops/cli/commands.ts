@@ -103,7 +103,7 @@ function programWith(subCommands: readonly Command[]): Command {
     .addHelpText(
       "after",
       `
-Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts: 4 something needs attention.
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 nothing found, 130 interrupted; alerts, doctor: 4 something needs attention.
 A closed pipe (… | head) changes none of them; it ends what is printed with 0.
 `,
     )

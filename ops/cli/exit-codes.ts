@@ -1,6 +1,6 @@
 /**
  * The exit codes of all commands: 0 done; 1 failed (database, network, a bug); 2 wrong usage, settings or input; 3 what was
- * asked for does not exist (`who` without an answer); 4 something needs attention (`alerts`); 130 interrupted. They stay the
+ * asked for does not exist (`who` without an answer); 4 something needs attention (`alerts`, `doctor`); 130 interrupted. They stay the
  * same when nobody reads the output any more (`… | head`, migrating-crawler/cli/closed-output.ts).
  */
 import { CommanderError } from "commander";
