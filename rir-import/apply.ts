@@ -166,7 +166,7 @@ function withoutSamples(counts: object): Readonly<Record<string, unknown>> {
 // holder. They are dropped before it and rebuilt after it, without locks. In between, queries that use them take
 // seconds. If the import is killed, the next one finds them missing or invalid and rebuilds them.
 
-/** An import of at least this many rows, and of more rows than exist, is a bulk import. Measured in ops/decisions/0005. */
+/** An import of at least this many rows, and of more rows than exist, is a bulk import. Measured in ops/decisions/0005-imports-write-only-what-differs. */
 const fewestRows = 500_000;
 
 const indexes: Readonly<Record<string, string>> = {

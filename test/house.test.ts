@@ -1,6 +1,6 @@
 /** The rules of the house (ops/architecture.md), held against every source file. */
 import { readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join, posix } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { wings } from "#ops/house";
@@ -148,22 +148,44 @@ it("lets few files of the crawler reach the network or start a program, and one 
   expect(ofCrawler.filter(({ code }) => /\b(globalThis|await|return) ?\.?fetch\(/.test(code))).toEqual([]);
 });
 
-it("names in its comments only files that are there", () => {
+it("names in its comments and documents only files that exist", () => {
+  const ending = /(\.(test|browser\.test|bench))?\.(ts|md)$/;
   const folders = ["coordinator", "migrating-crawler", "rir-import", "ops", "db", "test"];
   const paths = folders.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }),
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
   );
-  const names = new Set(paths.map((path) => basename(path)));
-  const stale = files.flatMap(({ path }) =>
-    readFileSync(join(root, path), "utf8")
-      .split("\n")
-      .filter((line) => /^\s*(\/\*\*|\*|\/\/)/.test(line))
-      .flatMap((line) => line.match(/[\w.-]+\.ts\b/g) ?? [])
-      .filter((name) => !names.has(name))
-      .map((name) => `${path}: ${name}`),
-  );
+  const known = new Set<string>();
+  const firsts = new Set(folders);
+  for (const path of paths) {
+    const parts = path.replace(ending, "").split("/");
+    for (const from of parts.keys())
+      for (const to of parts.keys()) known.add(parts.slice(from, to + 1).join("/"));
+    for (const folder of parts.slice(0, -1)) firsts.add(folder);
+  }
+  const isMissing = (name: string) => {
+    const isFile =
+      ending.test(name) || (/^[a-z][\w-]*(\/[\w-]+)+$/.test(name) && firsts.has(name.split("/")[0]!));
+    return isFile && /^[a-z0-9./-]+$/.test(name) && !known.has(name.replace(ending, ""));
+  };
+  const namesIn = (path: string) => {
+    const text = readFileSync(join(root, path), "utf8");
+    const places = path.endsWith(".md")
+      ? (text.match(/`test\/[^`]+\.ts`/g) ?? [])
+      : text.split("\n").filter((line) => /^\s*(\/\*\*|\*|\/\/)/.test(line));
+    return places
+      .flatMap((place) => place.match(/[\w./@:#$-]+/g) ?? [])
+      .map((name) => name.replace(/[.:]+$/, ""));
+  };
+  // Decisions and results of benches name what existed on their day.
+  const read = paths.filter((path) => /\.(ts|md)$/.test(path) && !/fixtures|results|decisions/.test(path));
 
-  expect(stale).toEqual([]);
+  expect(
+    read.flatMap((path) =>
+      namesIn(path)
+        .filter(isMissing)
+        .map((name) => `${path}: ${name}`),
+    ),
+  ).toEqual([]);
 });
 
 it("asks nowhere URL.canParse, which Node 20 answers wrongly", () => {

@@ -118,7 +118,7 @@ it("trusts unused measurements for an hour only", () => {
 });
 
 it("returns a subnet home when there is room again, and not before", async () => {
-  // A move has to save more than 20 ms a page here (balance/hysteresis): 38 ms against 10 ms does.
+  // A move has to save more than 20 ms a page here (balance/plan): from 38 ms to 10 ms does.
   await pass(southAnswers(38));
   expect(await pass(southAnswers(38))).toEqual([]);
   state.setCrawlers(state.crawlers.map((crawler) => ({ ...crawler, pagesPerDay: 100 })));

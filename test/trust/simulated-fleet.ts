@@ -1,6 +1,6 @@
 /**
- * A fleet that crawls a simulated web while its pages are fetched twice now and then, by the rules of core/trust
- * alone: who is accused, and after how many of its pages.
+ * A fleet that crawls a simulated web while some of its pages are fetched twice, by the rules of crawl/trust alone: which
+ * crawlers are accused, and after how many of their pages.
  */
 
 import { type Asked, nextStep, type Opinion, type Verdict } from "#coordinator/crawl/trust/arbitration";

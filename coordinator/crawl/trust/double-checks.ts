@@ -46,7 +46,7 @@ export interface DoubleCheckPorts {
   readonly state: CoordinatorState;
   readonly online: () => readonly CrawlerId[];
   readonly denied: () => DeniedTargets | null;
-  /** The release that each crawler runs, if it is one of ours; null if unknown. Another release may read a page differently. */
+  /** The release that each crawler runs, since another release may read a page differently. Null if it is not one of ours. */
   readonly versionOf: (crawlerId: CrawlerId) => string | null;
   /** Returns an unpredictable number, uniform in [0, 1). */
   readonly random: () => number;

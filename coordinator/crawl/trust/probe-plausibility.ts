@@ -192,7 +192,7 @@ function byLightMs(a: CrawlerId, b: CrawlerId, fleet: ProbingFleet): number {
 
 // Excludes crawlers with impossible probe reports from rounds, has the subnets that they won probed again, and tells
 // the operator. Second witnesses cover what a crawler may win on a few chosen subnets
-// (delegation/policies/second-witness).
+// (delegation/policies/policies).
 
 interface WatchProbesPorts {
   readonly trust: {

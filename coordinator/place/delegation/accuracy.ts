@@ -1,6 +1,6 @@
 /**
  * Estimates how near crawlers are to their subnets. From time to time every crawler measures a random delegated subnet, by
- * the rounds' method and at the pace of all probes. A sample only feeds the estimate (core/accuracy) and changes no
+ * the rounds' method and at the pace of all probes. A sample only feeds the estimate and changes no
  * delegation. If the owner turns out to be far off, an ordinary round is requested.
  *
  * An address is sampled at most once a month, crawlers whose partners deny it are not asked, and targets that rounds may not

@@ -104,7 +104,7 @@ export interface SearchReads {
   texts(candidates: readonly Candidate[]): Promise<readonly (PageText | null)[]>;
   /** Returns a list parallel to the candidates, with null where the page may no longer be shown. */
   shown(candidates: readonly Candidate[]): Promise<readonly (ShownPage | null)[]>;
-  /** Words of the index that share one of these forms (search/word-slips). */
+  /** Words of the index that share one of these forms (search/edit-distance). */
   wordsLike(forms: readonly string[], language: string | null): Promise<readonly KnownWord[]>;
   /** The cached answer to the same question, or a new one. */
   keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;

@@ -1,4 +1,4 @@
-/** Everything that search reads from the index (search/reads) over one pool, each statement limited in time. */
+/** Everything that search reads from the index (search/search-answer) over one pool, each statement limited in time. */
 import type { Pool, PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { partsOf } from "#db/table-sizes";

@@ -76,7 +76,7 @@ const subCommands = [
   keysCommand,
 ];
 
-// Revokes releases, and accepts signed texts brought to the coordinator.
+// Revokes releases, and gives the coordinator texts that were signed on another machine.
 
 interface RevokeOptions extends DatabaseOptions, ConfirmOptions {
   readonly key: string;

@@ -8,7 +8,7 @@ import { SourceFileError } from "#core/errors";
 import type { World } from "#ops/world/model";
 import { SeededRandom } from "#ops/world/seeded-random";
 
-/** About 12 million RTTs. */
+/** Limit on the size of a matrix file: about 12 million RTTs. */
 const maxBytes = 64 * 1024 * 1024;
 
 const name = z.string().max(200);

@@ -1,6 +1,6 @@
 /**
  * The public suite of hostile origins: every case is crawled by coordinator and crawler and must end as its manifest
- * allows, within its limits. Skipped with a message when absent; fetch/hostile-*.test.ts has similar sites of our own.
+ * allows, within its limits. Skipped with a message when absent; `fetch/hostile-answers.test.ts` has similar sites of our own.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 /**
- * Crawls a generated web under one of the strategies of core/order, fetch by fetch: how soon important pages are fetched, and how
+ * Crawls a generated web under one of the strategies of frontier/order, fetch by fetch: how soon important pages are fetched, and how
  * fresh the copies are. Time is counted in fetches, with a fixed number per day. Leases are filled like the coordinator's: slices
  * of one host, the longest due host first or by the value of its best URL, or from one list of the whole web, as a single server
  * would. A leased host is passed over while another one is due.

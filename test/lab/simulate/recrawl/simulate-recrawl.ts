@@ -231,8 +231,8 @@ class OptimalStrategy {
   }
 }
 
-// What a recrawl simulation compares: FIXED, IIR and ICR as the coordinator runs them (core/recrawl), on the
-// simulated manager's records, and "optimal" (optimal-strategy.ts).
+// The strategies that a recrawl simulation compares: FIXED, IIR and ICR as the coordinator runs them (crawl/recrawl), on the
+// simulated manager's records, and "optimal" (recrawl/optimal-rates).
 
 interface StrategyParts {
   readonly scenario: RecrawlScenario;
