@@ -47,7 +47,7 @@ import {
 } from "./tell/overview/start.ts";
 import { scheduleReports } from "./tell/reports/start.ts";
 import type { IndexKeeper } from "./tell/search/memory/index-keeper-store.ts";
-import { scheduleSearch, searchIndex } from "./tell/search/start.ts";
+import { searchIndex } from "./tell/search/start.ts";
 import { scheduleSites } from "./tell/sites/start.ts";
 import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
@@ -208,7 +208,6 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
         scheduleRanking({ database: ground.database, timekeeper, log, now });
         scheduleChannels(pool, timekeeper, now);
         scheduleSubmissions(pool, timekeeper, now);
-        scheduleSearch(duty);
         scheduleSites(duty);
         scheduleHostWorths({ ...duty, order: () => frontierOrder(config.frontier) });
         scheduleChanges({ ...duty, keepDays: () => config.changes.keepDays });

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it, type Mock } from "vitest";
 import { readCoordinatorConfig } from "#coordinator/config";
 import { createAuditLog } from "#coordinator/database/audit-log";
 import { type RunningCoordinator, startCoordinator } from "#coordinator/main";
-import { searchTurn } from "#coordinator/tell/search/start";
 import { changesPerMinute } from "#coordinator/web/rate-limits";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
@@ -26,8 +25,6 @@ beforeAll(async () => {
   database = await testDatabase();
   await seedWorld(database.pool);
   await seedPage(database.pool, { url: ferry, title: "Ferry", text: "The harbour." });
-  // Otherwise the coordinator's jobs would change the page meanwhile.
-  await searchTurn({ pool: database.pool, now: () => new Date(), nowMs: () => performance.now() });
   place = ["--home", home, "--database-url", database.url, "--schema", database.schema];
   const config = readCoordinatorConfig({ listen: { host: "127.0.0.1", port: 0 } });
   const socketPath = socketPathOf(home);

@@ -227,29 +227,26 @@ export async function statedOfHost(
   return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
 
-/** Records that a batch's lists are in use. Rows that are locked are being recorded by others already. */
-export async function noteUsedSets(client: PoolClient, sets: readonly number[], now: Date): Promise<void> {
-  if (sets.length === 0) return;
-  await client.query(
-    `update preference_set
-     set used_at = $2
-     where set_id in (
-       select set_id from preference_set where set_id = any($1::int[]) and used_at < $3 for update skip locked
-     )`,
-    [sets, now, new Date(now.getTime() - freshMs)],
-  );
-}
-
-/** Removes lists unused since `before` and since the search's last full walk. Returns how many. */
+/**
+ * Removes lists that no page has and that were last used before then. Those that pages have are looked at again a day
+ * later, since one look reads the whole table. Returns how many were removed.
+ */
 export async function forgetUnusedSets(pool: Pool, before: Date, most: number): Promise<number> {
   const { rowCount } = await pool.query(
-    `delete from preference_set
-     where set_id in (
-       select s.set_id
-       from preference_set s, search_upkeep u
-       where s.used_at < least($1::timestamptz, u.walked_since) - interval '1 day' and u.walked_since is not null
+    `with old as materialized (
+       select s.set_id, s.set_id in (select p.preference_set from page p where p.preference_set is not null) as is_used
+       from preference_set s
+       where s.used_at < $1
        limit $2
-     )`,
+     ), again as (
+       update preference_set s
+       set used_at = $1::timestamptz + interval '1 day'
+       from old
+       where s.set_id = old.set_id and old.is_used and s.used_at < $1
+     )
+     delete from preference_set s
+     using old
+     where s.set_id = old.set_id and not old.is_used and s.used_at < $1`,
     [before, most],
   );
   return rowCount ?? 0;

@@ -1,8 +1,5 @@
-/**
- * Finds words one slip apart: a missing, extra or wrong letter, or two letters swapped. Two such words share one of
- * the forms that remain when letters are removed (Garbe 2012, symmetric delete), so the look-up is by equality and
- * reads a handful of rows whatever the size of the dictionary.
- */
+/** Which word was most likely meant: few slips away (a missing, extra or wrong letter, or two swapped), and much more frequent. */
+import type { WrittenWord } from "./engine/search-engine.ts";
 
 /** Shorter words are never corrected: too many others are one slip away. */
 export const shortestCorrected = 4;
@@ -10,19 +7,6 @@ export const shortestCorrected = 4;
 export const longestCorrected = 32;
 /** From this length on, two slips are tried. */
 const twoSlipsFrom = 7;
-
-/** The word itself, and every form of it with one letter removed. */
-export function deletesOf(word: string): string[] {
-  const letters = [...word];
-  return [...new Set([word, ...letters.map((_, at) => without(letters, at))])];
-}
-
-/** The forms to look a mistyped word up by; for long words also those with two letters removed. */
-export function lookedUpForms(typed: string): string[] {
-  const once = deletesOf(typed);
-  if ([...typed].length < twoSlipsFrom) return once;
-  return [...new Set(once.flatMap(deletesOf))];
-}
 
 /** The number of slips between two words (optimal string alignment); more than `most` counts as `most + 1`. */
 export function slipsBetween(from: string, to: string, most = 2): number {
@@ -42,19 +26,13 @@ export function slipsBetween(from: string, to: string, most = 2): number {
   return Math.min(most + 1, last[b.length]!);
 }
 
-export interface KnownWord {
-  readonly word: string;
-  /** How many of the counted pages contain it. */
-  readonly pages: number;
-}
-
 /** A correction must be this many times as frequent as what was typed. */
 const muchMoreFrequent = 8;
 /** Words on fewer pages are just as likely to be slips themselves. */
 const fewestPages = 2;
 
 /** Returns the word that was most likely meant, or null if that is the typed one, or no word is known. */
-export function correctionOf(typed: string, candidates: readonly KnownWord[]): string | null {
+export function correctionOf(typed: string, candidates: readonly WrittenWord[]): string | null {
   const most = [...typed].length < twoSlipsFrom ? 1 : 2;
   const own = candidates.find(({ word }) => word === typed)?.pages ?? 0;
   const near = candidates
@@ -76,11 +54,4 @@ export function correctionOf(typed: string, candidates: readonly KnownWord[]): s
   function firstSame(word: string): number {
     return word[0] === typed[0] ? 1 : 0;
   }
-}
-
-function without(letters: readonly string[], at: number): string {
-  return letters
-    .slice(0, at)
-    .concat(letters.slice(at + 1))
-    .join("");
 }

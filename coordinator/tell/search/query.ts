@@ -2,13 +2,13 @@
 import { urlKeyOf } from "#core/url-key";
 import { composed } from "#protocol/composed";
 import { contentUses, preferenceAnswers } from "#protocol/preferences";
-import { correctionOf, longestCorrected, lookedUpForms, shortestCorrected } from "./edit-distance.ts";
+import { correctionOf, longestCorrected, shortestCorrected } from "./edit-distance.ts";
+import type { SearchEngine } from "./engine/search-engine.ts";
 import {
   type FilterName,
   filterNames,
   type SearchFilters,
   type SearchQuery,
-  type SearchReads,
   type SearchSort,
 } from "./search-answer.ts";
 
@@ -44,13 +44,6 @@ export function readSearch(words: string, options: SearchOptions): SearchQuery {
 
 /** Stands for the answer of a site that makes no statement on that use. */
 export const unstated = "unstated";
-
-/** Pages of each page of results: most people read only the first, and each page more costs time. */
-const depths = [20, maxSearchLimit, maxSearchOffset + maxSearchLimit];
-
-export function depthOf({ offset, limit }: Pick<SearchQuery, "offset" | "limit">): number {
-  return depths.find((depth) => depth >= offset + limit) ?? depths.at(-1)!;
-}
 
 /** Media types of pages by the name of their filter. */
 export const contentTypes: Readonly<Record<string, readonly string[]>> = {
@@ -140,16 +133,6 @@ function hostOf(text: string | null): string | null {
   return (typeof key === "string" ? text : key.host).toLowerCase().replace(/\.$/, "");
 }
 
-/** The words to search for, without operators, quotes and excluded words. */
-export function plainWords(words: string): string[] {
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => !word.startsWith("-") && word !== "or")
-    .flatMap((word) => word.split(/[^\p{L}\p{N}\p{M}]+/u))
-    .filter((word) => word !== "");
-}
-
 function cleanWords(words: string): string {
   // A letter may consist of several characters.
   const text = clean(composed(words.slice(0, 4 * maxSearchLength)).slice(0, maxSearchLength));
@@ -172,15 +155,14 @@ const wordsCorrected = 8;
 
 /** Returns the text with some words corrected, phrases and operators unchanged, or null if there is nothing to correct. */
 export async function suggestWords(
-  reads: Pick<SearchReads, "wordsLike">,
+  engine: Pick<SearchEngine, "wordsLike">,
   text: string,
-  language: string | null,
 ): Promise<string | null> {
   const typed = [...new Set(text.match(wordPattern) ?? [])].filter(isCorrectable).slice(0, wordsCorrected);
   const corrections = new Map<string, string>();
   for (const word of typed) {
     const lower = word.toLowerCase();
-    const correction = correctionOf(lower, await reads.wordsLike(lookedUpForms(lower), language));
+    const correction = correctionOf(lower, await engine.wordsLike(lower));
     if (correction !== null) corrections.set(word, correction);
   }
   if (corrections.size === 0) return null;

@@ -1,191 +1,125 @@
-import { composed } from "#protocol/composed";
-import { answerTexts } from "../../crawl/batch/stated-uses.ts";
-import { longestCorrected, shortestCorrected } from "./edit-distance.ts";
-import { addressShare, type PageSignals, type Score, scoreOf, totalOf } from "./page-score.ts";
-import { plainWords } from "./query.ts";
-import {
-  type Candidate,
-  type Candidates,
-  type Facets,
-  type FacetValue,
-  facetNames,
-  type RankedCandidates,
-  type SearchQuery,
-  type SearchReads,
-} from "./search-answer.ts";
-
 /**
- * A page's standing, whatever is searched for: who links to it, whether it is its host's front page, whether its text
- * existed before. The index is searched in tiers by it (Manning, Raghavan and Schütze 2008, section 7.2.1): the best
- * pages first, the rest only where those yield too few.
+ * Orders what an engine found, by points: for how well the words fit, and for what others say about the page. Every
+ * part is bounded, so that no single one, which somebody may control, decides alone, and every part can be explained
+ * in words. Of pages with nearly the same text one is kept, the first that had it where it matches.
  */
+import type { UrlAddress } from "#core/url-key";
+import { answerTexts } from "../../crawl/batch/stated-uses.ts";
+import type { EngineAnswer, EngineMatch } from "./engine/search-engine.ts";
+import { type Facets, type FacetValue, facetNames, type Reason, type SearchSort } from "./search-answer.ts";
 
-export interface Standing {
-  /** Other hosts that link to the page. */
-  readonly linkingHosts: number;
-  readonly isFrontPage: boolean;
-  readonly isLaterCopy: boolean;
-}
+export const scoreParts = ["words", "links", "freshness", "copy"] as const;
+type ScorePart = (typeof scoreParts)[number];
 
-/** 0 to `highestStanding`; each doubling of the linking hosts adds two. */
-const highestStanding = 24;
+/** Maximum points of each part. A copy loses its points. */
+export const mostPoints: Readonly<Record<ScorePart, number>> = {
+  words: 70,
+  links: 25,
+  freshness: 5,
+  copy: 10,
+};
 
-const frontPageWorth = 3;
+type Score = Readonly<Record<ScorePart, number>>;
 
-export function standingOf({ linkingHosts, isFrontPage, isLaterCopy }: Standing): number {
-  if (isLaterCopy) return 0;
-  const links = Math.round(2 * Math.log2(1 + linkingHosts));
-  return Math.min(highestStanding, links + (isFrontPage ? frontPageWorth : 0));
-}
+/** Of the points for links, those that need no ranking of the whole graph. */
+const mostForHosts = 15;
+/** With this many linking hosts, a page has all points for them. The first ones count most. */
+const fullLinkingHosts = 255;
+/** A PageRank this many times the lowest of the matches has all points: it grows with the graph, so only the ratio counts. */
+const fullRankRatio = 256;
+/** The half-life of the points for freshness. */
+const halfLifeDays = 180;
 
-/** The first tier holds at most this share of the pages, or this many where that is more. */
-const firstTierShare = 0.04;
-
-export const firstTierPages = 20_000;
-
-/** The standing from which a page belongs to the first tier; `counts`: pages by standing. */
-export function leastStandingOf(counts: ReadonlyMap<number, number>): number {
-  let pages = 0;
-  for (const count of counts.values()) pages += count;
-  const room = Math.max(firstTierPages, firstTierShare * pages);
-  let taken = 0;
-  for (let standing = highestStanding; standing >= 0; standing--) {
-    taken += counts.get(standing) ?? 0;
-    if (taken > room) return standing + 1;
-  }
-  return 0;
-}
-
-// The words of a page for the dictionary: as written, in lower case, each once.
-
-/** A page says what it is about in its first words; an endless list of names is cut. */
-const wordsPerPage = 80;
-
-export function pageWords(texts: readonly string[]): string[] {
-  const words = new Set<string>();
-  for (const text of texts) {
-    for (const [word] of composed(text).matchAll(/[\p{L}\p{M}]+/gu)) {
-      const length = [...word].length;
-      if (length < shortestCorrected || length > longestCorrected) continue;
-      words.add(word.toLowerCase());
-      if (words.size === wordsPerPage) return [...words];
-    }
-  }
-  return [...words];
-}
-
-// Orders the matching pages: all are scored by what is known without reading them, the best also by their texts. Of
-// pages with nearly the same text one is kept, the first that had it where it matches.
-
-/** Reading a text costs as much as looking up a hundred pages. */
-const textsRead = 40;
-
-const facetValues = 6;
 const dayMs = 86_400_000;
 
-export interface RankedPage {
-  readonly candidate: Candidate;
-  readonly signals: PageSignals;
-  readonly score: Score;
+export interface RankedPage extends EngineMatch {
+  readonly parts: Score;
+  /** 0 to 100, except that a copy with nothing in its favour is below 0. */
   readonly points: number;
+  /** Other matching pages with nearly the same text. */
   readonly alike: number;
+  readonly ageDays: number;
+  /** PageRank as a multiple of the lowest of the matches; null if there is none. */
+  readonly rankRatio: number | null;
 }
 
-export interface Ranking extends Omit<Candidates, "pages"> {
+export interface Ranking {
+  /** Each text once, in order. */
   readonly pages: readonly RankedPage[];
-  /** How many match; `pages` are the best of them. */
+  /** How many there are of them; more may match. */
   readonly total: number;
+  readonly more: boolean;
   readonly facets: Facets;
 }
 
-export async function rankPages(
-  reads: Pick<SearchReads, "candidates" | "texts" | "ranked">,
-  query: SearchQuery,
-  now: Date,
-): Promise<Ranking> {
-  const ranked = await reads.ranked?.(query, now);
-  if (ranked) return rankingOf(ranked);
-  const found = await reads.candidates(query);
-  const pages = withoutCopies(found.pages.map((candidate) => unread(candidate, now)));
-  const ordered =
-    query.sort === "date" ? [...pages].sort(byDate) : await byText(reads, [...pages].sort(byPoints), query);
-  return { ...found, pages: ordered, total: pages.length, facets: facetsOf(pages) };
+export function rankPages(answer: EngineAnswer, sort: SearchSort, now: Date): Ranking {
+  const { matches, total, isExact } = answer;
+  const best = Math.max(0, ...matches.map(({ score }) => score));
+  const lowest = Math.min(...matches.flatMap(({ pageRank }) => (pageRank === null ? [] : [pageRank])));
+  const scored = matches.map((match) => scoredPage(match, { best, lowest, now }));
+  const pages = withoutCopies(scored).sort(sort === "date" ? byDate : byPoints);
+  const more = !isExact || total > matches.length;
+  return { pages, total: pages.length, more, facets: facetsOf(pages) };
 }
 
-function rankingOf(ranked: RankedCandidates): Ranking {
-  const pages = ranked.pages.map((page) => ({ ...page, ...scored(page.signals) }));
-  return { ...ranked, pages, more: false, cutShort: false };
+interface Among {
+  /** The best score and the lowest PageRank of all matches. */
+  readonly best: number;
+  readonly lowest: number;
+  readonly now: Date;
 }
+
+function scoredPage(match: EngineMatch, { best, lowest, now }: Among): RankedPage {
+  const ageDays = Math.max(0, (now.getTime() - dateOf(match).getTime()) / dayMs);
+  const rankRatio = match.pageRank === null || lowest <= 0 ? null : match.pageRank / lowest;
+  const parts: Score = {
+    words: best <= 0 ? 0 : mostPoints.words * Math.max(0, match.score / best),
+    links:
+      mostForHosts * shareOfDoublings(1 + match.linkingHosts, 1 + fullLinkingHosts) +
+      (mostPoints.links - mostForHosts) * shareOfDoublings(rankRatio ?? 1, fullRankRatio),
+    freshness: mostPoints.freshness * 0.5 ** (ageDays / halfLifeDays),
+    copy: match.isCopy ? -mostPoints.copy : 0,
+  };
+  const points = scoreParts.reduce((sum, part) => sum + parts[part], 0);
+  return { ...match, parts, points, alike: 0, ageDays, rankRatio };
+}
+
+const shareOfDoublings = (value: number, full: number) => Math.log2(Math.min(full, value)) / Math.log2(full);
 
 /** When it was published or, if it does not say, fetched. */
-export function dateOf({ publishedAt, fetchedAt }: Candidate): Date {
+function dateOf({ publishedAt, fetchedAt }: Pick<EngineMatch, "publishedAt" | "fetchedAt">): Date {
   return publishedAt ?? fetchedAt;
-}
-
-function unread(candidate: Candidate, now: Date): RankedPage {
-  const signals = {
-    textRank: candidate.textRank ?? 0,
-    headRank: candidate.headRank,
-    addressShare: candidate.addressShare ?? 0,
-    linkingHosts: candidate.linkingHosts,
-    ageDays: (now.getTime() - dateOf(candidate).getTime()) / dayMs,
-    isLaterCopy: candidate.isLaterCopy,
-  };
-  return { candidate, alike: 0, ...scored(signals) };
-}
-
-function scored(signals: PageSignals) {
-  const score = scoreOf(signals);
-  return { signals, score, points: totalOf(score) };
-}
-
-async function byText(
-  reads: Pick<SearchReads, "texts">,
-  pages: readonly RankedPage[],
-  { words }: SearchQuery,
-): Promise<RankedPage[]> {
-  const first = pages.slice(0, textsRead);
-  const texts = await reads.texts(first.map(({ candidate }) => candidate));
-  const plain = plainWords(words);
-  const read = first.map((page, index) => {
-    const text = texts[index] ?? null;
-    if (text === null) return page;
-    const signals = { ...page.signals, textRank: text.textRank, addressShare: addressShare(text.url, plain) };
-    return { ...page, ...scored(signals) };
-  });
-  return [...read.sort(byPoints), ...pages.slice(textsRead)];
 }
 
 function withoutCopies(pages: readonly RankedPage[]): RankedPage[] {
   const groups = new Map<string, RankedPage>();
   for (const page of pages) {
-    const { textGroup, hostHash, urlHash } = page.candidate;
-    const group = textGroup ?? `${hostHash}/${urlHash}`;
+    const group = page.textGroup ?? keyOf(page);
     const other = groups.get(group);
-    const better = other === undefined || standsFor(page, other) ? page : other;
-    groups.set(group, { ...better, alike: other === undefined ? 0 : other.alike + 1 });
+    const kept = other === undefined || standsFor(page, other) ? page : other;
+    groups.set(group, { ...kept, alike: other === undefined ? 0 : other.alike + 1 });
   }
   return [...groups.values()];
 }
 
 function standsFor(page: RankedPage, other: RankedPage): boolean {
-  const [isCopy, otherIsCopy] = [page.candidate.isLaterCopy, other.candidate.isLaterCopy];
-  return isCopy === otherIsCopy ? byPoints(page, other) < 0 : otherIsCopy;
+  return page.isCopy === other.isCopy ? byPoints(page, other) < 0 : other.isCopy;
 }
 
+/** The key makes the order total, so that pages of results never overlap. */
 function byPoints(a: RankedPage, b: RankedPage): number {
-  return b.points - a.points || byKey(a, b);
+  return b.points - a.points || (keyOf(a) < keyOf(b) ? -1 : 1);
 }
 
 function byDate(a: RankedPage, b: RankedPage): number {
-  return dateOf(b.candidate).getTime() - dateOf(a.candidate).getTime() || byPoints(a, b);
+  return dateOf(b).getTime() - dateOf(a).getTime() || byPoints(a, b);
 }
 
-/** Makes the order total, so that pages of results never overlap. */
-function byKey({ candidate: a }: RankedPage, { candidate: b }: RankedPage): number {
-  const [key, other] = [`${a.hostHash}/${a.urlHash}`, `${b.hostHash}/${b.urlHash}`];
-  return key < other ? -1 : key > other ? 1 : 0;
-}
+const keyOf = ({ hostHash, urlHash }: UrlAddress) => `${hostHash}/${urlHash}`;
+
+// The most frequent values among what was ranked.
+
+const facetValues = 6;
 
 export const noFacets: Facets = {
   ...{ language: [], country: [], crawler: [], host: [], preference: [], pages: 0 },
@@ -194,9 +128,8 @@ export const noFacets: Facets = {
 function facetsOf(pages: readonly RankedPage[]): Facets {
   const valuesOf = (name: (typeof facetNames)[number]): FacetValue[] => {
     const counts = new Map<string, number>();
-    for (const { candidate } of pages) {
-      for (const value of valuesIn(candidate, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
+    for (const page of pages)
+      for (const value of valuesIn(page, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
     return [...counts]
       .map(([value, count]) => ({ value, pages: count }))
       .sort((a, b) => b.pages - a.pages || (a.value < b.value ? -1 : 1))
@@ -207,8 +140,45 @@ function facetsOf(pages: readonly RankedPage[]): Facets {
 }
 
 /** A page has one language, and may have statements for several uses. */
-function valuesIn(candidate: Candidate, name: (typeof facetNames)[number]): readonly string[] {
-  if (name === "preference") return answerTexts(candidate.uses);
-  const value = candidate[name];
+function valuesIn(page: RankedPage, name: (typeof facetNames)[number]): readonly string[] {
+  if (name === "preference") return answerTexts(page.uses);
+  const value = page[name];
   return value === null ? [] : [value];
 }
+
+// Explains a result's points.
+
+/** Every part that added or removed points, largest first. */
+export function reasonsOf(page: RankedPage): Reason[] {
+  return scoreParts
+    .map((part) => ({
+      part,
+      points: Math.round(10 * page.parts[part]) / 10,
+      most: mostPoints[part],
+      words: wordsOf[part](page),
+    }))
+    .filter(({ points }) => points !== 0)
+    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points));
+}
+
+const wordsOf: Readonly<Record<ScorePart, (page: RankedPage) => string>> = {
+  words: ({ parts }) => {
+    const percent = Math.round((100 * parts.words) / mostPoints.words);
+    return percent >= 100
+      ? "its title, headings, address and text fit the words best"
+      : `its title, headings, address and text fit the words ${percent} % as well as the best`;
+  },
+  links: ({ linkingHosts, rankRatio }) => {
+    const hosts = linkingHosts === 1 ? "1 other host links to it" : `${linkingHosts} other hosts link to it`;
+    return rankRatio === null ? hosts : `${hosts}; its PageRank is ${times(rankRatio)} the lowest here`;
+  },
+  freshness: (page) => {
+    const days = Math.floor(page.ageDays);
+    const how = page.publishedAt === null ? "fetched" : "published";
+    const day = dateOf(page).toISOString().slice(0, 10);
+    return `${how} ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
+  },
+  copy: () => "another page had nearly this text before",
+};
+
+const times = (ratio: number) => `${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)} times`;

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { answersSchema, statedUsesSchema } from "../../crawl/batch/stated-uses-api.ts";
 import { changeKinds, textDifference } from "../../crawl/changes/changes-api.ts";
 import { dateTime } from "../../web/api-operation.ts";
-import { scoreParts } from "./page-score.ts";
+import { scoreParts } from "./ranking.ts";
 
 export const searchReason = z
   .strictObject({
@@ -81,8 +81,8 @@ export const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, or that not all of the words were searched, not all matches compared, " +
-          "the search cut short, or the index in memory not there yet.",
+        "In plain words: why there is nothing, or that not all of the words or pages were searched: the search engine does " +
+          "not answer, is being filled, or took too long.",
       ),
   })
   .meta({ id: "SearchAnswer" });

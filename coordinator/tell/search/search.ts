@@ -1,11 +1,8 @@
-/**
- * Search over the index: turns what was typed into a bounded query, and what was found into an answer that may be
- * shown.
- */
-import { startMark, stopMark } from "./headline.ts";
-import { mostPoints, scoreParts } from "./page-score.ts";
+/** Search: turns what was typed into a bounded question to the engine, and what it found into an answer that may be shown. */
+
+import { stemmingOf, textSearchConfigOf } from "#core/words/words";
+import { EngineAway, type TermArm } from "./engine/search-engine.ts";
 import {
-  depthOf,
   hasWordsCut,
   maxSearchOffset,
   maxSearchWords,
@@ -13,18 +10,16 @@ import {
   type SearchOptions,
   suggestWords,
 } from "./query.ts";
-import { dateOf, noFacets, type RankedPage, type Ranking, rankPages } from "./ranking.ts";
-import type {
-  FoundPage,
-  Reason,
-  SearchAnswer,
-  SearchQuery,
-  SearchReads,
-  SnippetPart,
-} from "./search-answer.ts";
+import { noFacets, type RankedPage, type Ranking, rankPages, reasonsOf } from "./ranking.ts";
+import type { FoundPage, SearchAnswer, SearchQuery, SearchReads, ShownPage } from "./search-answer.ts";
+import { snippetOf } from "./snippet.ts";
+import { termArms } from "./term-arms.ts";
 
 /** With this many results no other spelling is offered. */
 const plentyOfResults = 5;
+
+/** Only this many of the best are ranked: more than the pages of results can reach. */
+const mostRanked = 1000;
 
 /** Pages that contain the words: "quoted phrases", `or` and `-not` as people type them in search engines. */
 export async function searchPages(
@@ -50,36 +45,68 @@ export async function searchPages(
   if (!/[\p{L}\p{N}]/u.test(query.words)) {
     return { ...nothing, note: "Type one or more words to search for; filters alone find nothing." };
   }
-  const ranking = await keptRanking(reads, query, now);
-  if (!ranking.searchable) {
-    return { ...nothing, note: "These words are too common, or only exclude: add one to look for." };
+  try {
+    const found = await keptFound(reads, query, now);
+    if (found.arms.length === 0)
+      return { ...nothing, note: "These words only exclude: add one to look for." };
+    const { pages, gone } = await shownPages(reads, found, query, options.explain === true);
+    return {
+      ...nothing,
+      total: found.total - gone,
+      more: found.more,
+      pages,
+      facets: found.facets,
+      didYouMean: await betterWords(reads, found, query, now),
+      note: noteOf(words, found, query.offset + query.limit),
+    };
+  } catch (error) {
+    if (!(error instanceof EngineAway)) throw error;
+    const why = `The search engine does not answer at the moment (${error.message}). Nothing was searched.`;
+    return { ...nothing, note: why };
   }
-  const { pages, gone } = await shownPages(reads, ranking, query, options.explain === true);
-  return {
-    ...nothing,
-    total: ranking.total - gone,
-    more: ranking.more,
-    pages,
-    facets: ranking.facets,
-    didYouMean: await betterWords(reads, ranking, query, now),
-    note: noteOf(words, ranking, { standIn: reads.standIn?.() ?? null, shownTo: query.offset + query.limit }),
-  };
+}
+
+interface Found extends Ranking {
+  /** Empty: the words only exclude. */
+  readonly arms: readonly TermArm[];
+  readonly isPartial: boolean;
+  /** How much of the index the engine had, if it was being filled. */
+  readonly percentFilled: number | null;
+}
+
+/** All pages of results come from one ranking. */
+async function keptFound(reads: SearchReads, query: SearchQuery, now: Date): Promise<Found> {
+  const { words, filters, sort } = query;
+  return await reads.keep(JSON.stringify([words, filters, sort]), () => find(reads, query, now));
+}
+
+async function find({ engine }: SearchReads, query: SearchQuery, now: Date): Promise<Found> {
+  const { words, filters, sort } = query;
+  const configurations =
+    filters.language === null ? await engine.configurations() : [textSearchConfigOf(filters.language)];
+  // An empty index has none, but the words may be sensible.
+  const arms = await termArms(
+    { words, title: filters.title },
+    configurations.length > 0 ? configurations : ["simple"],
+  );
+  const state = engine.state();
+  const percentFilled =
+    state.type === "building" ? Math.floor((100 * state.pages) / Math.max(1, state.ofPages)) : null;
+  const answer =
+    arms.length === 0
+      ? { matches: [], total: 0, isExact: true, isPartial: false }
+      : await engine.search({ arms, filters, most: mostRanked });
+  return { ...rankPages(answer, sort, now), arms, isPartial: answer.isPartial, percentFilled };
 }
 
 /** What readers should know about how this was found. */
-function noteOf(
-  words: string,
-  { cutShort, unranked, total }: Ranking,
-  { standIn, shownTo }: { readonly standIn: string | null; readonly shownTo: number },
-): string | null {
+function noteOf(words: string, { isPartial, percentFilled, total }: Found, shownTo: number): string | null {
   const notes = [
-    standIn,
+    percentFilled === null ? null : `The index is being filled (${percentFilled} %): there may be more.`,
     hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
-    cutShort
-      ? "This took too long and was cut short: there may be better pages. Add a word, or take away a filter."
-      : unranked === true
-        ? "Only the best 150 were ranked. Add a word to narrow the search."
-        : null,
+    isPartial
+      ? "Not all of the index was searched in time: there may be better pages. Add a word, or take away a filter."
+      : null,
     shownTo > maxSearchOffset && shownTo < total
       ? `Only the best ${shownTo} can be paged through. Add a word or a filter to see others.`
       : null,
@@ -87,36 +114,31 @@ function noteOf(
   return notes.length === 0 ? null : notes.join(" ");
 }
 
-/** All pages of results come from one ranking; most people never ask for the deep ones. */
-async function keptRanking(reads: SearchReads, query: SearchQuery, now: Date): Promise<Ranking> {
-  const { words, filters, sort } = query;
-  return await reads.keep(JSON.stringify([words, filters, sort, depthOf(query)]), () =>
-    rankPages(reads, query, now),
-  );
-}
-
 /** A page that has gone or whose site has just opted out is neither shown nor counted. */
 async function shownPages(
   reads: SearchReads,
-  ranking: Ranking,
+  { pages: all, arms }: Found,
   { offset, limit }: SearchQuery,
   explain: boolean,
 ): Promise<{ pages: FoundPage[]; gone: number }> {
-  const ranked = ranking.pages.slice(offset, offset + limit);
-  const shown = await reads.shown(ranked.map(({ candidate }) => candidate));
-  const pages = ranked.flatMap((page, index) => {
+  const ranked = all.slice(offset, offset + limit);
+  const shown = await reads.shown(ranked);
+  const pages: FoundPage[] = [];
+  for (const [index, page] of ranked.entries()) {
     const details = shown[index] ?? null;
-    return details === null ? [] : [foundPage(page, details, explain)];
-  });
+    if (details !== null) pages.push(await foundPage(page, details, { arms, explain }));
+  }
   return { pages, gone: ranked.length - pages.length };
 }
 
-function foundPage(
+async function foundPage(
   page: RankedPage,
-  { url, title, words, headline }: NonNullable<Awaited<ReturnType<SearchReads["shown"]>>[number]>,
-  explain: boolean,
-): FoundPage {
-  const { host, language, country, crawler, publishedAt, fetchedAt, uses } = page.candidate;
+  details: ShownPage,
+  { arms, explain }: { readonly arms: readonly TermArm[]; readonly explain: boolean },
+): Promise<FoundPage> {
+  const { host, language, country, crawler, publishedAt, fetchedAt, uses, textSearchConfig } = page;
+  const { url, title, words } = details;
+  const arm = arms.find(({ configurations }) => configurations.includes(textSearchConfig)) ?? { all: [] };
   return {
     url,
     host,
@@ -130,7 +152,7 @@ function foundPage(
     words,
     alike: page.alike,
     rank: Math.round(10 * page.points) / 10,
-    snippet: snippetOf(headline),
+    snippet: snippetOf(details, arm, await stemmingOf(textSearchConfig)),
     reasons: explain ? reasonsOf(page) : null,
   };
 }
@@ -138,101 +160,13 @@ function foundPage(
 /** Other words are offered only when they find more. */
 async function betterWords(
   reads: SearchReads,
-  ranking: Ranking,
+  found: Found,
   query: SearchQuery,
   now: Date,
 ): Promise<string | null> {
-  if (ranking.cutShort || ranking.total >= plentyOfResults) return null;
-  const words = await suggestWords(reads, query.words, query.filters.language);
+  if (found.isPartial || found.total >= plentyOfResults) return null;
+  const words = await suggestWords(reads.engine, query.words);
   if (words === null) return null;
-  const other = await keptRanking(reads, { ...query, words }, now);
-  return other.total > ranking.total ? words : null;
-}
-
-// Explains a result's rank in words and points.
-
-/** Every part that added or removed points, largest first. */
-function reasonsOf(page: RankedPage): Reason[] {
-  return scoreParts
-    .map((part) => ({
-      part,
-      points: Math.round(10 * page.score[part]) / 10,
-      most: mostPoints[part],
-      words: wordsOf[part](page),
-    }))
-    .filter(({ points }) => points !== 0)
-    .sort((a, b) => Math.abs(b.points) - Math.abs(a.points));
-}
-
-const wordsOf: Readonly<Record<Reason["part"], (page: RankedPage) => string>> = {
-  text: () => "how often the words are in the text, and how close to each other",
-  head: ({ signals }) =>
-    signals.headRank >= 0.6
-      ? "the title has all of the words"
-      : "words in title, headings, description or address",
-  address: ({ signals }) =>
-    signals.addressShare >= 1 ? "the address has all of the words" : "the address has some of the words",
-  links: ({ signals }) =>
-    signals.linkingHosts === 1
-      ? "1 other host links to it"
-      : `${signals.linkingHosts} other hosts link to it`,
-  freshness: ({ candidate, signals }) => {
-    const days = Math.max(0, Math.floor(signals.ageDays));
-    const how = candidate.publishedAt === null ? "fetched" : "published";
-    const day = dateOf(candidate).toISOString().slice(0, 10);
-    return `${how} ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
-  },
-  copy: () => "another page had nearly this text before",
-};
-
-// The part of a page's text shown for a search: around the first matching word, cut between words.
-
-/** Characters shown, about two lines. */
-const shownLength = 240;
-
-/** Characters before the first match. */
-const leadLength = 60;
-
-export function snippetOf(marked: string): SnippetPart[] {
-  const parts = partsOf(marked);
-  const text = parts.map((part) => part.text).join("");
-  if (text.length <= shownLength) return parts;
-  const firstMatch = parts.findIndex((part) => part.matches);
-  const before = parts.slice(0, Math.max(0, firstMatch)).reduce((sum, part) => sum + part.text.length, 0);
-  const from =
-    before <= leadLength ? 0 : startOfWord(text, Math.min(before - leadLength, text.length - shownLength));
-  const to = from + shownLength >= text.length ? text.length : endOfWord(text, from + shownLength);
-  return [
-    ...(from > 0 ? [{ text: "… ", matches: false }] : []),
-    ...cut(parts, from, to),
-    ...(to < text.length ? [{ text: " …", matches: false }] : []),
-  ];
-}
-
-function partsOf(marked: string): SnippetPart[] {
-  return marked.split(startMark).flatMap((piece, index) => {
-    if (index === 0) return piece === "" ? [] : [{ text: piece, matches: false }];
-    const [hit = "", rest = ""] = piece.split(stopMark);
-    const match = { text: hit, matches: true };
-    return rest === "" ? [match] : [match, { text: rest, matches: false }];
-  });
-}
-
-function startOfWord(text: string, near: number): number {
-  const space = text.lastIndexOf(" ", near);
-  return space < near - 30 ? near : space + 1;
-}
-
-function endOfWord(text: string, near: number): number {
-  const space = text.lastIndexOf(" ", near);
-  return space < near - 30 ? near : space;
-}
-
-function cut(parts: readonly SnippetPart[], from: number, to: number): SnippetPart[] {
-  let at = 0;
-  return parts.flatMap(({ text, matches }) => {
-    const kept = text.slice(Math.max(0, from - at), Math.max(0, to - at));
-    at += text.length;
-    return kept === "" ? [] : [{ text: kept, matches }];
-  });
+  const other = await keptFound(reads, { ...query, words }, now);
+  return other.total > found.total ? words : null;
 }

@@ -5,11 +5,11 @@
 import type { Pool } from "pg";
 import type { UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
+import { estimatedRows } from "#db/table-sizes";
 import { changedPages, createChangeFeed } from "../../../crawl/changes/change-feed-reads.ts";
 import { columnsOf } from "../../../database/transaction.ts";
 import { currentEpoch } from "../../../run/journal/epoch-store.ts";
 import { hostsCoveredBy } from "../../../run/opt-outs/mark-writes.ts";
-import { countPages } from "../memory/index-page-reads.ts";
 import type { PageNow } from "./export-operation.ts";
 
 export function createExportReads(pool: Pool) {
@@ -21,7 +21,7 @@ export function createExportReads(pool: Pool) {
     feed: async () => await createChangeFeed(pool).state(),
     changed: async (since: number, most: number) => await changedPages(pool, since, most),
     /** The server's estimate. */
-    expectedPages: async () => await countPages(pool),
+    expectedPages: async () => await estimatedRows(pool, "page"),
     /** In the order of their keys, after that one; fewer than `most` are the last. */
     walk: async (after: UrlAddress | null, most: number) =>
       await pagesIn(pool, walkSql, [...keyOr(after), most]),
