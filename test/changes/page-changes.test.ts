@@ -171,7 +171,7 @@ test("a refused result leaves nothing", async () => {
 });
 
 const ferry = (hour: string, given: Partial<PageExtract> = {}): Partial<PageExtract> => ({
-  excerpt: `The ferry leaves at ${hour} every morning`,
+  text: `The ferry leaves at ${hour} every morning`,
   digest: hour.padEnd(64, "0"),
   ...given,
 });
@@ -188,7 +188,7 @@ test("a changed text is reported with its differences; a change of the body alon
 
   const around = { before: "The ferry leaves at", after: "every morning" };
   expect(await toldDifferences()).toEqual([
-    { places: [{ part: "beginning", ...around, removed: "7", added: "8" }], more: 0 },
+    { places: [{ part: "text", ...around, removed: "7", added: "8" }], more: 0 },
     null,
   ]);
 });

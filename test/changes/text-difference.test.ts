@@ -8,21 +8,10 @@ import {
   textDifference,
 } from "#coordinator/crawl/changes/text-difference";
 
-/** As the index stores a text of plain words: each a term, no stop words. */
-function indexed(text: string, given: Partial<IndexedText> = {}): IndexedText {
-  const positions = new Map<string, number[]>();
-  for (const [at, word] of text.split(/\s+/).entries())
-    positions.set(word, [...(positions.get(word) ?? []), at + 1]);
-  const lexemes = [...positions]
-    .map(([word, at]) => `'${word.replaceAll("'", "''")}':${at.join(",")}`)
-    .join(" ");
-  return {
-    ...{ description: "", headings: [], textSearchConfig: "simple" },
-    excerpt: text.slice(0, 600),
-    lexemes,
-    ...given,
-  };
-}
+const indexed = (text: string, given: Partial<IndexedText> = {}): IndexedText => ({
+  ...{ description: "", headings: [], text, snippetCharacters: null },
+  ...given,
+});
 
 const wordsOf = (count: number, name = "word") => Array.from({ length: count }, (_, at) => `${name}${at}`);
 const between = (before: string, after: string) => textDifference(indexed(before), indexed(after));
@@ -31,7 +20,7 @@ test("a replaced word is shown between its neighbours", () => {
   expect(between("A day ticket costs 20 euro in summer", "A day ticket costs 25 euro in summer")).toEqual({
     places: [
       {
-        ...{ part: "beginning", before: "A day ticket costs", removed: "20", added: "25" },
+        ...{ part: "text", before: "A day ticket costs", removed: "20", added: "25" },
         after: "euro in summer",
       },
     ],
@@ -57,43 +46,55 @@ test("scripts without blanks are compared by character", () => {
   ]);
 });
 
-test("an insertion at the top does not make the end of the excerpt a change", () => {
+test("an insertion at the top does not make the end of a text that is cut a change", () => {
   const text = wordsOf(200).join(" ");
-  const found = between(text, `News of today. ${text}`);
+  const inserted = `News of today. ${text}`;
+  const place = {
+    part: "text",
+    before: "",
+    removed: "",
+    added: "News of today.",
+    after: wordsOf(6).join(" "),
+  };
+  const cut = { snippetCharacters: 600 };
 
-  expect(found?.places).toEqual([
-    { part: "beginning", before: "", removed: "", added: "News of today.", after: wordsOf(6).join(" ") },
+  expect(between(text, inserted)?.places).toEqual([place]);
+  expect(textDifference(indexed(text, cut), indexed(inserted, cut))?.places).toEqual([place]);
+  expect(textDifference(indexed(inserted, cut), indexed(text, cut))?.places).toEqual([
+    { ...place, removed: place.added, added: "" },
   ]);
+  const long = wordsOf(6000).join(" ");
+  expect(between(long, `News of today. ${long}`)?.places).toEqual([place]);
 });
 
-test("behind the excerpt the terms are compared, and nothing is reported twice", () => {
-  const before = wordsOf(400);
-  const after = before.map((word, at) => (at === 3 ? "first" : at === 300 ? "second" : word));
+test("each place of a long text is shown, and what differs beyond the words that are compared is not", () => {
+  const before = wordsOf(6000);
+  const after = before.map((word, at) =>
+    at === 3 ? "first" : at === 3000 ? "second" : at > 5500 ? "third" : word,
+  );
   const found = between(before.join(" "), after.join(" "));
 
   expect(found?.places.map(({ part, removed, added }) => ({ part, removed, added }))).toEqual([
-    { part: "beginning", removed: "word3", added: "first" },
-    { part: "further-down", removed: "word300", added: "second" },
-  ]);
-});
-
-test("a quote within a term is read as written", () => {
-  const before = [...wordsOf(150), "it's", ...wordsOf(20, "end")];
-  const after = before.map((word) => (word === "it's" ? "o'clock" : word));
-
-  expect(between(before.join(" "), after.join(" "))?.places).toMatchObject([
-    { removed: "it's", added: "o'clock" },
+    { part: "text", removed: "word3", added: "first" },
+    { part: "text", removed: "word3000", added: "second" },
   ]);
 });
 
 test("no more is reported than a site allows to show of its text", () => {
-  const [before, after] = [wordsOf(400).join(" "), wordsOf(400, "other").join(" ")];
-  const shown = (text: string, most: number) => indexed(text, { excerpt: text.slice(0, most) });
+  const [before, after] = [wordsOf(400).join(" "), `${wordsOf(399).join(" ")} other`];
+  const shown = (text: string, snippetCharacters: number) =>
+    indexed(text, { snippetCharacters, description: text.slice(-9) });
 
   expect(textDifference(shown(before, 0), shown(after, 0))).toBeNull();
   expect(textDifference(shown(before, 0), shown(after, 600))).toBeNull();
   const parts = textDifference(shown(before, 50), shown(after, 50))!.places.map(({ part }) => part);
-  expect(parts).toEqual(["beginning"]);
+  expect(parts).toEqual(["description"]);
+});
+
+test("differences stored by earlier versions, which told two parts of the text apart, are read", () => {
+  const kept = JSON.stringify([0, [2, "a", "b", "c", "d"], [3, "e", "f", "g", "h"]]);
+
+  expect(readDifference(kept).places.map(({ part }) => part)).toEqual(["text", "text"]);
 });
 
 test("what is stored is small, whatever the texts", () => {

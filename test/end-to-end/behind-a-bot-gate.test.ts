@@ -128,7 +128,9 @@ async function outside() {
   );
   return {
     pages: (
-      await pool.query("select url, title, digest, words, noindex, lexemes::text from page order by url")
+      await pool.query(
+        "select url, title, digest, words, noindex, text from page join document using (host_hash, url_hash) order by url",
+      )
     ).rows,
     links: (await pool.query("select url_hash, cardinality(urls) as links from out_link order by url_hash"))
       .rows,

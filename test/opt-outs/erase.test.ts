@@ -63,7 +63,7 @@ const visit = async (
 
 /** A page fetched twice with a change, linked from another one, with a comparison, a rank and a receipt. */
 async function pageThatIsKnownEverywhere(): Promise<void> {
-  const of = (words: string) => ({ title: `Jane ${words}`, description: words, excerpt: `${words} text` });
+  const of = (words: string) => ({ title: `Jane ${words}`, description: words, text: `${words} text` });
   for (const round of ["one", "two"]) {
     const [lease] = await world.lease(crawlerId, secondsAfterNoon(round === "one" ? 0 : 100_000));
     await visit(jane, lease!.leaseId, of(`${secret} ${round}`), [others[round === "one" ? 0 : 1]!]);
@@ -101,7 +101,9 @@ test("nothing but its URL is left, and the counts name the tables", async () => 
   const erased = await erase("HTTPS://WWW.site.example./people/%6Aane#top");
   const again = await erase(jane);
 
-  expect(before).toEqual(expect.arrayContaining(["out_link", "page", "page_change", "double_check"]));
+  expect(before).toEqual(
+    expect.arrayContaining(["out_link", "page", "document", "page_change", "double_check"]),
+  );
   if (typeof erased === "string" || typeof again === "string") throw new Error("no page");
   expect(await tablesWith(secret)).toEqual([]);
   expect(await tablesWith(jane)).toEqual(["frontier_url", "page_change", "page_change_inbox"]);

@@ -152,7 +152,7 @@ beforeAll(async () => {
 /** An hour ago, the price on the front page went up. */
 async function seedChangedText(pool: Pool): Promise<void> {
   const place = {
-    part: "beginning",
+    part: "text",
     before: "A ticket costs",
     removed: "20",
     added: "25",

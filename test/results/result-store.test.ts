@@ -31,9 +31,11 @@ test("a fetched page is stored with its links, and the last URL closes the lease
 
   expect(taken).toEqual({ stored: 1, duplicates: 0, withoutLease: 0, newUrls: 1, posted: 1 });
   expect(await acknowledged()).toBe("1");
-  expect(await world.rows("select url, crawler_id, title, words, lexemes::text from page")).toEqual([
-    { url: root, crawler_id: crawlerId, title: "Two words", words: 2, lexemes: "'two':1A 'word':2A" },
-  ]);
+  expect(
+    await world.rows(
+      "select url, crawler_id, title, words, text from page join document using (host_hash, url_hash)",
+    ),
+  ).toEqual([{ url: root, crawler_id: crawlerId, title: "Two words", words: 2, text: "Two words" }]);
   expect(await world.rows("select outcome, status, host(address) address, total_ms from page_fetch")).toEqual(
     [{ outcome: "fetched", status: 200, address: "198.51.100.7", total_ms: 30 }],
   );
@@ -254,15 +256,24 @@ test("a result that the database cannot store fails alone, as the crawler's faul
 
   const taken = await world.take(crawlerId, [
     arrivedResult({ sequence: 1, leaseId, url: root }),
-    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/x", page: { lexemes: "'never ends" } }),
-    arrivedResult({ sequence: 3, leaseId, url: "http://a.example/y", page: { title: "a \0 in it" } }),
+    arrivedResult({ sequence: 2, leaseId, url: "http://a.example/x", page: { textSearchConfig: "\0" } }),
+    arrivedResult({
+      sequence: 3,
+      leaseId,
+      url: "http://a.example/y",
+      page: { title: "a \0 in it", text: "b \0 \ud800c" },
+    }),
   ]);
 
   expect(taken).toMatchObject({ stored: 3 });
   expect(await acknowledged()).toBe("3");
-  expect(await world.rows("select url, title from page order by url")).toEqual([
-    { url: root, title: "Two words" },
-    { url: "http://a.example/y", title: "a  in it" },
+  expect(
+    await world.rows(
+      "select url, title, text from page join document using (host_hash, url_hash) order by url",
+    ),
+  ).toEqual([
+    { url: root, title: "Two words", text: "Two words" },
+    { url: "http://a.example/y", title: "a  in it", text: "b  \ufffdc" },
   ]);
   expect(await world.rows("select outcome, blame from page_fetch where outcome <> 'fetched'")).toEqual([
     { outcome: "failed", blame: "crawler" },

@@ -39,6 +39,7 @@ const noSearchInPage = statement({
 });
 
 const longText: Partial<PageExtract> = {
+  unquoted: "An image",
   words: 60,
   simhash: "00ff00ff00ff00ff",
   structured: { type: "Article", name: "Two", description: "words" },
@@ -93,14 +94,14 @@ const pages = async () =>
 
 const words = async () =>
   await world.rows(
-    `select p.title, p.description, p.excerpt, p.headings, p.structured, p.lexemes::text, p.simhash, p.text_group,
-       p.noindex, (select o.anchors from out_link o where o.url_hash = p.url_hash) as anchors,
+    `select p.title, d.description, d.headings, d.structured, d.text, d.unquoted, p.simhash, p.text_group, p.noindex,
+       (select o.anchors from out_link o where o.url_hash = p.url_hash) as anchors,
        (select count(*)::int from text_band b where b.url_hash = p.url_hash) as bands
-     from page p where p.url = '${root}'`,
+     from page p join document d using (host_hash, url_hash) where p.url = '${root}'`,
   );
 
 const noWords = {
-  ...{ title: "", description: "", excerpt: "", headings: [], structured: null, lexemes: "" },
+  ...{ title: "", description: "", headings: [], structured: null, text: "", unquoted: null },
   ...{ simhash: "0".repeat(16), text_group: null, noindex: true, anchors: "", bands: 0 },
 };
 
@@ -158,7 +159,7 @@ test("its words return with the first visit without the statement, which is unco
 
   expect(asked).toEqual({ url: root, etag: null, lastModified: null });
   expect(await words()).toMatchObject([
-    { title: "Two words", excerpt: "Two words", noindex: false, bands: 4 },
+    { title: "Two words", text: "Two words", unquoted: "An image", noindex: false, bands: 4 },
   ]);
   expect(await pages()).toMatchObject([{ answers: null, since: null }]);
   expect(await visit({ page: longText })).toMatchObject({ etag: '"one"' });
@@ -178,13 +179,13 @@ test("a text left out as known by an older crawler is fetched again", async () =
   const { textKnown } = { textKnown: true } as const;
   await visit({
     preferences: [noSearch],
-    page: { textKnown, title: "", lexemes: "", excerpt: "", headings: [] },
+    page: { textKnown, title: "", text: "", headings: [] },
   });
   expect(await world.rows(`select last_outcome from frontier_url where url = '${root}'`)).toEqual([
     { last_outcome: "fetched" },
   ]);
 
-  await visit({ page: { textKnown, title: "", lexemes: "", excerpt: "", headings: [] } });
+  await visit({ page: { textKnown, title: "", text: "", headings: [] } });
 
   expect(
     await world.rows(`select last_outcome, last_reason from frontier_url where url = '${root}'`),
@@ -247,17 +248,20 @@ test("a page that can no longer be read loses its words, too, if it forbids sear
     preferences: [noSearch],
   });
 
-  expect(await words()).toMatchObject([{ title: "", lexemes: "", noindex: true, bands: 0 }]);
+  expect(await words()).toMatchObject([{ title: "", text: "", noindex: true, bands: 0 }]);
 });
 
-test("lists that no page uses are deleted, those that some page has stay", async () => {
-  const forget = async (before: Date) => await forgetUnusedSets(world.pool, before, 100);
+test("lists that no page uses are deleted once no change can name them, those of pages stay", async () => {
+  const forget = async (before: number) =>
+    await forgetUnusedSets(world.pool, secondsAfterNoon(86_400 * before), 100);
   await visit({ preferences: [noTraining] });
   await visit({ url: other, preferences: [noSearch] });
+  await world.rows("update preference_set set used_at = '2020-01-01'");
   await visit({ preferences: [] });
 
-  expect(await forget(noon)).toBe(0);
-  expect(await forget(secondsAfterNoon(86_400 * 20))).toBe(1);
+  // The change that tells of the list's end names it.
+  expect(await forget(0)).toBe(0);
+  expect(await forget(20)).toBe(1);
   expect(await world.rows("select stated from preference_set")).toEqual([{ stated: [noSearch] }]);
 });
 

@@ -121,7 +121,7 @@ describe("a page that says “not found” with status 200", () => {
 
 describe("sitemaps and feeds", () => {
   const list = (kind: "sitemap" | "feed", ...urls: readonly string[]) =>
-    ({ page: { kind, lexemes: "", words: 0 }, links: urls }) as const;
+    ({ page: { kind, text: "", words: 0 }, links: urls }) as const;
 
   it("add what they name one link from the seeds, and leave no page and no links", async () => {
     const north = await world.delegatedHost("north", root);
@@ -192,7 +192,7 @@ describe("sitemaps and feeds", () => {
       ({ result: { robots: { state, crawlDelaySeconds: null, sitemaps } } }) as const;
     const naming = (...urls: readonly string[]) => ({
       page: {
-        ...{ kind: "sitemap" as const, lexemes: "", words: 0 },
+        ...{ kind: "sitemap" as const, text: "", words: 0 },
         foreignLinks: urls.map((url) => ({ url, anchor: "", nofollow: false })),
       },
     });

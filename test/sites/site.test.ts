@@ -57,9 +57,7 @@ beforeAll(async () => {
   await pool.query("update frontier_host set trapped_links = 12 where host_hash = $1", [hostHashOf(host)]);
   await seedChange(pool, { url: at("/day"), title: "Ferry" });
   const difference = keptDifference({
-    places: [
-      { part: "beginning", before: "leaves at", removed: "six", added: "seven", after: "<i>daily</i>" },
-    ],
+    places: [{ part: "text", before: "leaves at", removed: "six", added: "seven", after: "<i>daily</i>" }],
     more: 0,
   });
   await pool.query("update page_change_inbox set difference = $1", [deflateRawSync(difference)]);

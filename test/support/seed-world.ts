@@ -109,20 +109,16 @@ export interface SeededPage {
   readonly crawler?: string;
 }
 
-/** A stored page, with one fetch of 40 ms that made it; the server's own parser makes its lexemes. */
+/** A stored page, with one fetch of 40 ms that made it. */
 export async function seedPage(pool: Pool, seeded: SeededPage): Promise<void> {
   const key = keyOf(seeded.url);
-  const config = seeded.textSearchConfig ?? "english";
   const crawler = seeded.crawler ?? "athens";
   await pool.query(
     `insert into page (host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, language,
-       text_search_config, title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes,
-       wire_bytes, shipped_bytes, lexemes)
-     select $1, $2, $3, $4, crawler_id, $5, 200, 'text/html', $6, $7::text, $8, '', $9, '[]', $10, repeat('0', 64),
-       repeat('0', 16), 100, 40000, 10000, 1500,
-       case when $7::text in (select cfgname from pg_ts_config)
-         then setweight(to_tsvector($11::regconfig, $8), 'A') || to_tsvector($11::regconfig, $9) else '' end
-     from crawler where name = $12`,
+       text_search_config, title, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes)
+     select $1, $2, $3, $4, crawler_id, $5, 200, 'text/html', $6, $7, $8, $9, repeat('0', 64), repeat('0', 16), 100,
+       40000, 10000, 1500
+     from crawler where name = $10`,
     [
       key.hostHash,
       key.urlHash,
@@ -130,13 +126,15 @@ export async function seedPage(pool: Pool, seeded: SeededPage): Promise<void> {
       key.host,
       worldNow,
       seeded.language ?? "en",
-      config,
+      seeded.textSearchConfig ?? "english",
       seeded.title,
-      seeded.text,
       seeded.noindex ?? false,
-      config === "english" || config === "german" ? config : "simple",
       crawler,
     ],
+  );
+  await pool.query(
+    "insert into document (host_hash, url_hash, description, headings, text) values ($1, $2, '', '[]', $3)",
+    [key.hostHash, key.urlHash, seeded.text],
   );
   await pool.query(
     `insert into page_fetch (host_hash, url_hash, crawler_id, fetched_at, outcome, status, total_ms, wire_bytes, body_bytes, shipped_bytes)

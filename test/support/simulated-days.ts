@@ -264,13 +264,11 @@ export class SimulatedDays {
         ...{ contentType: "text/html", charset: "utf-8", canonicalUrl: null, description: "" },
         title: `Page ${number} of day ${version}`,
         headings: [],
-        ...{ language: "en", textSearchConfig: "english", excerpt: "Words of a page", words: 40 },
-        lexemes: Array.from(
+        ...{ language: "en", textSearchConfig: "english", words: 40 },
+        text: Array.from(
           { length: 40 },
-          (_, word) => `'w${(Number(number) * 7 + word * version) % 5000}':${word + 1}`,
-        )
-          .filter((text, at, all) => all.findIndex((one) => one.split(":")[0] === text.split(":")[0]) === at)
-          .join(" "),
+          (_, word) => `w${(Number(number) * 7 + word * version) % 5000}`,
+        ).join(" "),
         links,
         robots: { noindex: false, nofollow: false },
         digest: `${number}${version}`.padStart(64, "0"),

@@ -292,7 +292,7 @@ describe("what a crawler remembers of a site", () => {
   const errorPage = { words: 40, title: "Harbour line", simhash: "00000000000000ff", digest: "e".repeat(64) };
   /** The view of a crawler that knows the host: it recognises the second and later URLs with the error page. */
   const remembered = (url: string) =>
-    /\/[b-d]$/.test(url) ? { page: { ...errorPage, softNotFound: true, lexemes: "" } } : seen(url);
+    /\/[b-d]$/.test(url) ? { page: { ...errorPage, softNotFound: true, text: "" } } : seen(url);
   const seen = (url: string): Shipped | null =>
     /\/[a-d]$/.test(url) ? { page: errorPage, links: ["http://s1.example/"] } : null;
   const outcomes = async () =>
@@ -313,7 +313,7 @@ describe("what a crawler remembers of a site", () => {
 
   it("does not excuse a page reported missing when no other page of the host has that text", async () => {
     await sites([1], "a", "b");
-    const gone = { ...text(18), softNotFound: true, lexemes: "" } as const;
+    const gone = { ...text(18), softNotFound: true, text: "" } as const;
     const others = (url: string) => (url.endsWith("/a") ? { page: text(3) } : null);
     for (const other of [second, third, fourth]) world.lieOf(other, others);
     world.lieOf(owner, (url) => (url.endsWith("/b") ? { page: gone } : others(url)));

@@ -46,7 +46,7 @@ beforeAll(async () => {
       arrivedResult({ sequence: 1, leaseId: leaseOf(gated), url: gated, outcome: challenged, again, result }),
       arrivedResult({
         ...{ sequence: 2, leaseId: leaseOf(drawn), url: drawn, result },
-        page: { title: "App", words: 0, lexemes: "", needsScripts: true },
+        page: { title: "App", words: 0, text: "", needsScripts: true },
       }),
     ],
     at,

@@ -27,4 +27,30 @@ export const linksBeyond = (o: string, url: string): string =>
 export const isNofollow = (url: string): string =>
   `coalesce(array_position(o.urls, ${url}) = any (o.nofollows), false)`;
 
+/** At most this many links are read to count the hosts they come from. */
+const linksCounted = 1000;
+
+/**
+ * SQL: one row for the URL with `hosts`, how many other hosts link to it, and `anchors`, what their links call it, one of each host,
+ * the most frequent first. Nofollow links are not recommendations.
+ */
+export const linkingHosts = (url: string, anchorCharacters: number): string => `(
+    select coalesce(sum(hosts), 0)::int as hosts,
+      coalesce(array_agg(anchor order by hosts desc, anchor) filter (where anchor <> ''), '{}') as anchors
+    from (
+      select anchor, count(*) as hosts
+      from (
+        select distinct on (host_hash) anchor
+        from (
+          select o.host_hash, left(${anchorOf(url)}, ${anchorCharacters}) as anchor
+          from out_link o
+          where ${linksBeyond("o", url)} and not ${isNofollow(url)}
+          limit ${linksCounted}
+        ) calling
+        order by host_hash, anchor = '', anchor
+      ) by_host
+      group by anchor
+    ) by_anchor
+  )`;
+
 const anchorOf = (url: string): string => `split_part(o.anchors, e'\\n', array_position(o.urls, ${url}))`;

@@ -69,14 +69,13 @@ export function withoutUnwantedText<Arrived extends ArrivedResult>(arrived: Arri
   const { result } = arrived;
   const { page, preferences = [] } = result;
   if (page === null || maySearch(preferences)) return arrived;
-  const { structured: _, textKnown: __, nearDuplicateOf: ___, ...facts } = page;
+  const { structured: _, textKnown: __, nearDuplicateOf: ___, unquoted: ____, ...facts } = page;
   const silent = {
     ...facts,
     title: "",
     description: "",
     headings: [],
-    lexemes: "",
-    excerpt: "",
+    text: "",
     simhash: noSimhash,
     links: page.links.map((link) => ({ ...link, anchor: "" })),
     robots: { ...page.robots, noindex: true },

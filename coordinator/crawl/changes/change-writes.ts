@@ -8,7 +8,7 @@ import type { ChangedLink } from "../batch/found-urls.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../batch/result-rows.ts";
 import { asksPayment } from "../batch/visit.ts";
 import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
-import { type IndexedText, keptDifference, textDifference } from "./text-difference.ts";
+import { type IndexedText, keptDifference, mostTextCharacters, textDifference } from "./text-difference.ts";
 
 interface Known {
   readonly before: SeenPage | null;
@@ -151,9 +151,6 @@ function rowsFor(
 type TextRow = UrlAddress &
   Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
 
-/** Maximum length of lexemes to compare. Stored ones are compressed. */
-const mostLexemeBytes = 64 * 1024;
-
 /** Returns the differences as stored, keyed by `nameOf`. Pages that are or were not to be searched have none. */
 async function differencesOf(
   client: PoolClient,
@@ -171,23 +168,21 @@ async function differencesOf(
   if (changed.size === 0) return new Map();
   const keys = [...changed.values()].map(({ key }) => key);
   const { rows } = await client.query<TextRow>(
-    `select p.host_hash as "hostHash", p.url_hash as "urlHash", p.description, p.headings, p.excerpt,
-       p.text_search_config as "textSearchConfig",
-       case when pg_column_size(p.lexemes) <= ${mostLexemeBytes} then p.lexemes::text end as lexemes
+    `select d.host_hash as "hostHash", d.url_hash as "urlHash", d.description, d.headings,
+       left(d.text, ${mostTextCharacters}) as text, d.snippet_characters as "snippetCharacters"
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     join page p using (host_hash, url_hash)`,
+     join document d using (host_hash, url_hash)`,
     [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash)],
   );
   return new Map(
     rows.flatMap((row) => {
       const name = nameOf(row);
-      const { headings, description, excerpt, ...after } = changed.get(name)!.after;
+      const { headings, description, text, snippetCharacters = null } = changed.get(name)!.after;
       const difference = textDifference(
         { ...row, headings: row.headings.map(({ text }) => text) },
         {
-          ...after,
-          ...{ description: clean(description), excerpt: clean(excerpt) },
-          headings: headings.map(({ text }) => clean(text)),
+          ...{ description: clean(description), text: clean(text.slice(0, mostTextCharacters)) },
+          ...{ headings: headings.map((heading) => clean(heading.text)), snippetCharacters },
         },
       );
       return difference === null ? [] : [[name, deflateRawSync(keptDifference(difference))] as const];

@@ -26,7 +26,7 @@ export const changeKinds = [
   "given-up",
 ] as const;
 
-export const textParts = ["description", "headings", "beginning", "further-down"] as const;
+export const textParts = ["description", "headings", "text"] as const;
 
 const statedThen = z
   .object({ answers: answersSchema, statements: z.array(statementSchema) })
@@ -36,9 +36,7 @@ export const textDifference = z
   .object({
     places: z.array(
       z.object({
-        part: z
-          .enum(textParts)
-          .describe("further-down: of the rest of the text, by its index terms, all that is kept of it."),
+        part: z.enum(textParts),
         before: z.string().describe("Words before it, as they are now."),
         removed: z.string(),
         added: z.string(),

@@ -1,7 +1,6 @@
 /**
- * Shows people where a page's text changed, with some words around each place. Computed when a result replaces a
- * page, from what the index stores: description, headings, excerpt and the remaining terms in order. Time and size
- * are limited (decision 0042).
+ * Shows people where a page's text changed, with some words around each place. Computed when a result replaces a page, from what
+ * may be shown of it: description, headings and text. Time and size are limited (decision 0042).
  */
 import { diffArrays } from "diff";
 import type { ReadOf } from "../../web/api-operation.ts";
@@ -17,11 +16,10 @@ export type TextPlace = TextDifference["places"][number];
 export interface IndexedText {
   readonly description: string;
   readonly headings: readonly string[];
-  /** The first words of the text; empty if the site forbids excerpts. */
-  readonly excerpt: string;
-  /** The lexemes as a `tsvector` in text form; null if too long to compare. */
-  readonly lexemes: string | null;
-  readonly textSearchConfig: string;
+  /** The main text that may be quoted. */
+  readonly text: string;
+  /** How much of the text may be shown; null: no limit. */
+  readonly snippetCharacters: number | null;
 }
 
 const mostPlaces = 12;
@@ -39,23 +37,22 @@ const changedCharacters = 200;
 /** Changes with at most this many words between them form one place. */
 const joinedOver = 2;
 
-/** Maximum length of an excerpt in the protocol; its last word is cut off there. */
-const fullExcerpt = 600;
-
-/** A shorter excerpt is the whole text, or all that may be shown, so no terms follow it. */
-const leastFurther = 540;
-
-const mostTerms = 5000;
-const mostLexemeCharacters = 200_000;
+/** What lies further down in a text is not compared. */
+export const mostTextCharacters = 200_000;
+const mostWords = 5000;
 
 /** Returns null if what may be shown is equal or empty. */
 export function textDifference(before: IndexedText, after: IndexedText): TextDifference | null {
-  if (before.excerpt === "" || after.excerpt === "") return null;
+  const [old, now] = [shownWords(before), shownWords(after)];
+  if (old.words.length === 0 || now.words.length === 0) return null;
   const found = [
     ...shortPlaces("description", before.description, after.description),
     ...shortPlaces("headings", before.headings.join(" · "), after.headings.join(" · ")),
-    ...beginningPlaces(before, after),
-    ...furtherPlaces(before, after),
+    ...placesIn("text", old.words, now.words, ({ removed, added }) => {
+      // Insertions push words out at the end of a text that is cut, and removals pull more in.
+      const isEnd = added.from > 0 && removed.to === old.words.length && added.to === now.words.length;
+      return !((old.isCut || now.isCut) && isEnd && (isEmpty(removed) || isEmpty(added)));
+    }),
   ];
   return found.length === 0 ? null : bounded(found);
 }
@@ -90,116 +87,12 @@ function shortPlaces(part: TextPart, before: string, after: string): TextPlace[]
   return before === after ? [] : placesIn(part, wordsOf(before), wordsOf(after));
 }
 
-function beginningPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
-  if (before.excerpt === after.excerpt) return [];
-  const [old, now] = [excerptWords(before), excerptWords(after)];
-  const isCut = before.excerpt.length >= fullExcerpt || after.excerpt.length >= fullExcerpt;
-  return placesIn("beginning", old, now, ({ removed, added }) => {
-    // Ignores differences at the end of a cut excerpt: insertions push words out of it, and removals pull more in.
-    const isEnd = added.from > 0 && removed.to === old.length && added.to === now.length;
-    return !(isCut && isEnd && (isEmpty(removed) || isEmpty(added)));
-  });
-}
-
-function excerptWords({ excerpt }: IndexedText): readonly string[] {
-  const words = wordsOf(excerpt);
-  return excerpt.length >= fullExcerpt ? words.slice(0, -1) : words;
-}
-
-/** Compares the terms of the running text after the excerpt, because nothing else of it is stored. */
-function furtherPlaces(before: IndexedText, after: IndexedText): TextPlace[] {
-  if (before.textSearchConfig !== after.textSearchConfig) return [];
-  if (before.excerpt.length < leastFurther || after.excerpt.length < leastFurther) return [];
-  const [old, now] = [termsOf(before), termsOf(after)];
-  if (old === null || now === null) return [];
-  return placesIn("further-down", old.terms, now.terms, ({ removed, added }) => {
-    return removed.to > old.beginning && added.to > now.beginning;
-  });
-}
-
-interface Terms {
-  readonly terms: readonly string[];
-  /** How many of the first terms are in the excerpt. */
-  readonly beginning: number;
-}
-
-/** Returns the terms of the running text. They have no weight, unlike those of headings, title and description. */
-function termsOf({ lexemes, excerpt }: IndexedText): Terms | null {
-  if (lexemes === null || lexemes.length > mostLexemeCharacters) return null;
-  const running: string[] = [];
-  const isOther: boolean[] = [];
-  readLexemes(lexemes, (lexeme, place, hasWeight) => {
-    if (place > mostTerms) return;
-    if (hasWeight) isOther[place] = true;
-    else running[place] ??= ` ${lexeme}`;
-  });
-  return inOrder(running, isOther, wordsOf(excerpt).length);
-}
-
-/** Parses a Postgres tsvector. Calls back for each lexeme at each position; weights are A, B or C. */
-export function readLexemes(
-  lexemes: string,
-  tell: (lexeme: string, place: number, hasWeight: boolean) => void,
-): void {
-  for (let at = lexemes.indexOf("'"); at >= 0; ) {
-    const end = quoteEnd(lexemes, at + 1);
-    if (end < 0) break;
-    const lexeme = unquoted(lexemes.slice(at + 1, end));
-    at = readPositions(lexemes, end + 2, (place, hasWeight) => tell(lexeme, place, hasWeight));
-    at = lexemes.indexOf("'", at);
-  }
-}
-
-/** Finds the closing quote. Quotes and backslashes in a lexeme are doubled. */
-function quoteEnd(lexemes: string, from: number): number {
-  for (let at = from; ; at += 2) {
-    at = lexemes.indexOf("'", at);
-    if (at < 0 || lexemes.charCodeAt(at + 1) !== quote) return at;
-  }
-}
-
-/**
- * Parses `1,7A,20` and returns where it ends. Reads single characters for speed, because a changed page has hundreds
- * of positions.
- */
-function readPositions(
-  lexemes: string,
-  from: number,
-  tell: (place: number, hasWeight: boolean) => void,
-): number {
-  let place = 0;
-  let hasWeight = false;
-  for (let at = from; ; at++) {
-    const code = lexemes.charCodeAt(at);
-    if (code >= digitZero && code < digitZero + 10) place = 10 * place + code - digitZero;
-    else if (code >= letterA && code < letterA + 3) hasWeight = true;
-    else if (code !== letterA + 3) {
-      if (place > 0) tell(place, hasWeight);
-      if (code !== comma) return at;
-      place = 0;
-      hasWeight = false;
-    }
-  }
-}
-
-const [quote, comma, digitZero, letterA] = [0x27, 0x2c, 0x30, 0x41];
-
-const unquoted = (text: string) => (/['\\]/.test(text) ? text.replace(/''|\\\\/g, (pair) => pair[0]!) : text);
-
-/** Returns the terms by position. Words that are not indexed take up positions, too. */
-function inOrder(running: readonly string[], isOther: readonly boolean[], excerptWords: number): Terms {
-  const terms: string[] = [];
-  let beginning = 0;
-  let words = 0;
-  for (let at = 1; at < running.length; at++) {
-    if (isOther[at]) continue;
-    words += 1;
-    const term = running[at];
-    if (term === undefined) continue;
-    terms.push(term);
-    if (words <= excerptWords) beginning = terms.length;
-  }
-  return { terms, beginning };
+/** Without the word that is cut at the end of what may be shown. */
+function shownWords({ text, snippetCharacters }: IndexedText) {
+  const most = Math.min(mostTextCharacters, snippetCharacters ?? Infinity);
+  const words = wordsOf(text.slice(0, most));
+  const whole = text.length >= most ? words.slice(0, -1) : words;
+  return { words: whole.slice(0, mostWords), isCut: text.length >= most || whole.length > mostWords };
 }
 
 interface Run {
@@ -286,8 +179,7 @@ function cutFront(text: string): string {
 export const partWords: Readonly<Record<TextPart, string>> = {
   description: "Description",
   headings: "Headings",
-  beginning: "Start of the text",
-  "further-down": "Further down, by index terms",
+  text: "Text",
 };
 
 /** Formats the difference as one line in wdiff's notation: `… costs [-20-] {+25+} euro …`. */
@@ -313,7 +205,8 @@ export function readDifference(kept: string): TextDifference {
   const [more, ...rows] = JSON.parse(kept) as [number, ...[number, string, string, string, string][]];
   return {
     places: rows.map(([part, before, removed, added, after]) => ({
-      ...{ part: textParts[part]!, before, removed, added, after },
+      // Earlier versions told the beginning of a text and what is further down apart.
+      ...{ part: textParts[Math.min(part, 2)]!, before, removed, added, after },
     })),
     more,
   };

@@ -1,4 +1,4 @@
-/** Table page: what the index stores about each URL. */
+/** Tables page and document: what the index stores about each URL, and its text. */
 import type { PoolClient } from "pg";
 import type { HostHash, UrlHash } from "#core/ids";
 import { nameOf, type UrlAddress, urlKeyOf } from "#core/url-key";
@@ -22,7 +22,10 @@ export async function writePages(client: PoolClient, batch: Batch): Promise<Read
     replaced.filter(({ result }) => indexedPage(result) === null),
   );
   const rows = pages.map(({ row }) => ({ ...row, ...placeColumns(row, texts) }));
-  if (rows.length > 0) await client.query(upsertSql, [batch.crawlerId, ...given.valuesOf(rows)]);
+  if (rows.length > 0) {
+    await client.query(upsertSql, [batch.crawlerId, ...given.valuesOf(rows)]);
+    await client.query(upsertTextSql, givenText.valuesOf(rows));
+  }
   await writeStatements(client, batch);
   await texts.settle();
   return texts.nearDuplicates;
@@ -55,11 +58,10 @@ async function deletePages(client: PoolClient, withoutPage: readonly CountedResu
 
 const given = rowsGiven(
   `host_hash bigint, url_hash bigint, url text, host text, fetched_at timestamptz, status smallint, content_type text,
-   language text, declared_language text, detected_language text, text_search_config text, title text, description text,
-   excerpt text, headings jsonb, structured jsonb, published_at timestamptz, modified_at timestamptz, canonical_url text,
+   language text, declared_language text, detected_language text, text_search_config text, title text,
+   published_at timestamptz, modified_at timestamptz, canonical_url text,
    noindex boolean, digest text, simhash text, text_group bigint, duplicate_host_hash bigint, duplicate_url_hash bigint,
-   words int, body_bytes int, wire_bytes int, shipped_bytes int, lexemes tsvector, preference_set int,
-   preferences_since timestamptz, needs_scripts boolean`,
+   words int, body_bytes int, wire_bytes int, shipped_bytes int, preference_set int, preferences_since timestamptz, needs_scripts boolean`,
 );
 
 const upsertSql = `insert into page (crawler_id, ${given.names.join(", ")})
@@ -70,6 +72,23 @@ const upsertSql = `insert into page (crawler_id, ${given.names.join(", ")})
           .slice(4)
           .map((column) => `${column} = ${written(column)}`)
           .join(", ")}`;
+
+const givenText = rowsGiven(
+  `host_hash bigint, url_hash bigint, description text, headings jsonb, structured jsonb, text text, unquoted text,
+   snippet_characters int`,
+);
+
+const textColumns = (row: string) => givenText.names.map((column) => `${row}.${column}`).join(", ");
+
+/** Most changes of a page leave its main text as it was, which is then not written again. */
+const upsertTextSql = `insert into document (${givenText.names.join(", ")})
+  select * from ${givenText.sql()}
+  on conflict (host_hash, url_hash) do update
+    set ${givenText.names
+      .slice(2)
+      .map((column) => `${column} = excluded.${column}`)
+      .join(", ")}
+    where (${textColumns("document")}) is distinct from (${textColumns("excluded")})`;
 
 /** If the list of statements is unchanged, keeps its time. */
 function written(column: string): string {

@@ -48,6 +48,10 @@ export async function hearStatements(
     [...heard.values()].map(({ statements }) => statements),
     now,
   );
+  const left = [...heard.values()].flatMap(({ known, statements }) =>
+    known?.set == null || known.set === sets.get(digestOf(statements)) ? [] : [known.set],
+  );
+  await noteUsedSets(client, left, now);
   return counted.map((one) => {
     const found = heard.get(one);
     if (found === undefined) return one;
@@ -167,11 +171,17 @@ async function silence(client: PoolClient, results: readonly CountedResult[]): P
   );
   await client.query(
     `update page p
-     set noindex = true, title = '', description = '', excerpt = '', headings = '[]', structured = null,
-         lexemes = '', simhash = repeat('0', 16), text_group = null, duplicate_host_hash = null,
+     set noindex = true, title = '', simhash = repeat('0', 16), text_group = null, duplicate_host_hash = null,
          duplicate_url_hash = null
      from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
      where p.host_hash = given.host_hash and p.url_hash = given.url_hash`,
+    keys,
+  );
+  await client.query(
+    `update document d
+     set description = '', headings = '[]', structured = null, text = '', unquoted = null
+     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
+     where d.host_hash = given.host_hash and d.url_hash = given.url_hash`,
     keys,
   );
   await client.query(
@@ -227,26 +237,29 @@ export async function statedOfHost(
   return { pages: Math.min(pages, mostPagesOfHost), more: pages > mostPagesOfHost, counts };
 }
 
-/**
- * Removes lists that no page has and that were last used before then. Those that pages have are looked at again a day
- * later, since one look reads the whole table. Returns how many were removed.
- */
+/** Lists that pages had until now stay for the change that names them. Rows that are locked are being recorded by others already. */
+async function noteUsedSets(client: PoolClient, sets: readonly number[], now: Date): Promise<void> {
+  if (sets.length === 0) return;
+  await client.query(
+    `update preference_set
+     set used_at = $2
+     where set_id in (
+       select set_id from preference_set where set_id = any($1::int[]) and used_at < $3 for update skip locked
+     )`,
+    [sets, now, new Date(now.getTime() - freshMs)],
+  );
+}
+
+/** Removes lists that no page has and none had since `before`. Returns how many. */
 export async function forgetUnusedSets(pool: Pool, before: Date, most: number): Promise<number> {
   const { rowCount } = await pool.query(
-    `with old as materialized (
-       select s.set_id, s.set_id in (select p.preference_set from page p where p.preference_set is not null) as is_used
+    `delete from preference_set
+     where set_id in (
+       select s.set_id
        from preference_set s
-       where s.used_at < $1
+       where s.used_at < $1 and not exists (select from page p where p.preference_set = s.set_id)
        limit $2
-     ), again as (
-       update preference_set s
-       set used_at = $1::timestamptz + interval '1 day'
-       from old
-       where s.set_id = old.set_id and old.is_used and s.used_at < $1
-     )
-     delete from preference_set s
-     using old
-     where s.set_id = old.set_id and not old.is_used and s.used_at < $1`,
+     )`,
     [before, most],
   );
   return rowCount ?? 0;

@@ -127,20 +127,15 @@ function pageDocument(page: PageFacts): Document {
 }
 
 function figures(page: PageFacts): Node {
-  const { inLinks, linkingHosts, needsScripts, lexemes, firstTier } = page;
+  const { inLinks, linkingHosts, needsScripts } = page;
   const linking = `${inLinks.more ? "more than " : ""}${howMany(inLinks.total, "link")}`;
   const sent = `${bytesText(page.wireBytes)} over the wire, ${bytesText(page.shippedBytes)} shipped`;
-  const terms = needsScripts ? "empty without scripts" : `${countText(lexemes)} distinct terms`;
   return tiles(
     [
       ["Fetched", instant(page.fetchedAt), html`by ${crawlerOr(page.crawler, "a crawler that is gone")}`],
       ["Size", bytesText(page.bodyBytes), sent],
-      ["Text", howMany(page.words, "word"), terms],
-      [
-        "Links to it",
-        howMany(linkingHosts, "other host"),
-        `${linking}${firstTier ? "; searched first" : ""}`,
-      ],
+      ["Text", howMany(page.words, "word"), needsScripts ? "empty without scripts" : ""],
+      ["Links to it", howMany(linkingHosts, "other host"), linking],
     ],
     "in-words",
   );

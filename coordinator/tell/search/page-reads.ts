@@ -3,7 +3,7 @@
 import type { Pool } from "pg";
 import type { UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
-import { linksTo } from "../../crawl/batch/link-sql.ts";
+import { linkingHosts, linksTo } from "../../crawl/batch/link-sql.ts";
 import { changesOfUrl } from "../../crawl/changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../../crawl/changes/page-change.ts";
 import type { PageReport } from "../../crawl/frontier/frontier-reports-api.ts";
@@ -112,20 +112,24 @@ function changeLine(change: PageChange): PageFacts["changes"][number] {
   return { seenAt: seenAt.toISOString(), kind, words: changeWords(change), difference };
 }
 
+const excerptCharacters = 600;
+
 const pageSql = `
-  select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title, p.description, p.headings, p.excerpt,
-    p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
+  select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title, d.description, d.headings,
+    left(d.text, least(${excerptCharacters}, d.snippet_characters)) as excerpt, p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
     p.text_search_config as "textSearchConfig", p.content_type as "contentType", p.status,
-    p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt", p.structured,
+    p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt", d.structured,
     p.fetched_at as "fetchedAt", c.name as crawler, s.country, p.words,
-    coalesce(p.needs_scripts, false) as "needsScripts", length(p.lexemes) as lexemes, p.body_bytes as "bodyBytes",
+    coalesce(p.needs_scripts, false) as "needsScripts", p.body_bytes as "bodyBytes",
     p.wire_bytes as "wireBytes", p.shipped_bytes as "shippedBytes", p.digest, p.simhash,
-    p.popularity as "linkingHosts", p.tier = 0 as "firstTier", p.noindex,
+    linking.hosts as "linkingHosts", p.noindex,
     coalesce(h.opt_out_id is not null or ${isOptedOut("u")}, false) as "optedOut", u.etag,
     u.last_modified as "lastModified", h.robots_state as "robotsState", h.robots_at as "robotsAt",
     u.discovered_at as "discoveredAt", u.next_fetch_at as "nextFetchAt", coalesce(u.visits, 0) as visits, u.depth,
     p.text_group as "textGroup", p.duplicate_host_hash as "firstHostHash", p.duplicate_url_hash as "firstUrlHash"
   from page p
+  join document d using (host_hash, url_hash)
+  cross join lateral ${linkingHosts("p.url_hash", 0)} linking
   left join frontier_url u using (host_hash, url_hash)
   left join frontier_host h using (host_hash)
   left join subnet s using (subnet_id)
@@ -309,8 +313,9 @@ export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | 
   const { rows } = await pool.query<PageReport>(
     `select p.title, p.language, p.words, p.declared_language as "declaredLanguage",
        p.detected_language as "detectedLanguage", p.published_at as "publishedAt", p.modified_at as "modifiedAt",
-       p.structured, q.url as "duplicateOf"
+       d.structured, q.url as "duplicateOf"
      from page p
+     join document d using (host_hash, url_hash)
      left join page q
        on q.host_hash = p.duplicate_host_hash
        and q.url_hash = p.duplicate_url_hash

@@ -150,7 +150,7 @@ export const pageFacts = z
     title: z.string(),
     description: z.string(),
     headings: z.array(z.strictObject({ level: z.int(), text: z.string() })),
-    excerpt: z.string(),
+    excerpt: z.string().describe("The beginning of its text, as much as the site lets be shown."),
     language: z.string().nullable(),
     declaredLanguage: z.string().nullable(),
     detectedLanguage: z.string().nullable(),
@@ -168,14 +168,12 @@ export const pageFacts = z
     needsScripts: z
       .boolean()
       .describe("Empty without scripts: an application draws it, so that there is no text to index."),
-    lexemes: z.int(),
     bodyBytes: z.int(),
     wireBytes: z.int(),
     shippedBytes: z.int(),
     digest: z.string().describe("SHA-256 of the body, hex."),
     simhash: z.string(),
-    linkingHosts: z.int().describe("Other hosts that link to it, as counted last."),
-    firstTier: z.boolean().describe("Among the best pages, which are searched first."),
+    linkingHosts: z.int().describe("Other hosts that link to it; at most a thousand are counted."),
     validators: z.strictObject({ etag: z.string().nullable(), lastModified: z.string().nullable() }),
     robots: z.strictObject({ state: z.string(), at: dateTime() }).nullable(),
     stated: statedUsesSchema

@@ -29,11 +29,13 @@ beforeAll(async () => {
   await seedWorld(database.pool);
   await database.pool.query(
     `insert into page (host_hash, url_hash, url, host, crawler_id, fetched_at, status, content_type, language, text_search_config,
-       title, description, excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes)
+       title, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes)
      select n % 50, n, 'https://host-' || n % 50 || '.example/' || n, 'host-' || n % 50 || '.example',
-       (select min(crawler_id) from crawler), now(), 200, 'text/html', 'en', 'english', 'Page ' || n, '', repeat('A text of some length. ', 10),
-       '[]', n % 100 = 0, repeat('0', 64), repeat('0', 16), 5, 100, 100, 100, to_tsvector('english', 'text length page' || n)
-     from generate_series(1, ${pages}) n`,
+       (select min(crawler_id) from crawler), now(), 200, 'text/html', 'en', 'english', 'Page ' || n, n % 100 = 0,
+       repeat('0', 64), repeat('0', 16), 5, 100, 100, 100
+     from generate_series(1, ${pages}) n;
+     insert into document (host_hash, url_hash, description, headings, text)
+     select n % 50, n, '', '[]', repeat('A text of some length. ', 10) from generate_series(1, ${pages}) n`,
   );
 });
 afterAll(async () => await database.close());

@@ -12,7 +12,13 @@ import { ExportError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
 import type { CursorFault } from "../../../crawl/changes/change-feed-reads.ts";
-import { hiding, type Operation, operationOf, type PageNow } from "./export-operation.ts";
+import {
+  type ExportedDocument,
+  hiding,
+  type Operation,
+  operationOf,
+  type PageNow,
+} from "./export-operation.ts";
 import type { createExportReads } from "./export-reads.ts";
 
 const hash = z.string().regex(/^-?\d{1,19}$/);
@@ -301,7 +307,7 @@ class Export {
 
   #add(operation: Operation): void {
     this.#operations.push(operation);
-    this.#bytes += 100 + (operation.op === "index" ? operation.source.length : 0);
+    this.#bytes += operation.op === "index" ? lengthOf(operation.document) : 100;
   }
 
   get #isBatch(): boolean {
@@ -328,6 +334,10 @@ class Export {
     this.#ports.onProgress?.(progress);
   }
 }
+
+/** Roughly, in characters: the facts beside the texts take about a thousand. */
+const lengthOf = ({ text, unquoted, description }: ExportedDocument) =>
+  1000 + text.length + (unquoted?.length ?? 0) + description.length;
 
 function faultWords(fault: CursorFault): string {
   switch (fault.type) {

@@ -4,20 +4,21 @@
  */
 import type { UrlAddress } from "#core/url-key";
 import type { UseAnswers } from "#protocol/preferences";
-import { readLexemes } from "../../../crawl/changes/text-difference.ts";
 
 /** The contents of one document. What a page does not state is null. */
-interface ExportedDocument {
+export interface ExportedDocument {
   readonly url: string;
   readonly host: string;
   readonly title: string;
   readonly description: string;
   readonly headings: readonly string[];
-  /** The first words of the text, as written. */
-  readonly excerpt: string;
-  /** The whole text as the crawler stemmed it: its lexemes in order, separated by spaces, without stop words. */
-  readonly lexemes: string;
-  /** The Postgres text search configuration that made them, such as `english`: queries need its stemmer. */
+  /** The main text as written, blocks separated by line breaks. */
+  readonly text: string;
+  /** Main text that is searched, and that the site does not want to be shown; null if there is none. */
+  readonly unquoted: string | null;
+  /** How many characters of the text may be shown in one piece; null: no limit. */
+  readonly snippet_characters: number | null;
+  /** The text search configuration of the text, such as `english`, which names the stemmer of its words. */
   readonly text_search_config: string;
   /** ISO 639-1. */
   readonly language: string | null;
@@ -35,6 +36,8 @@ interface ExportedDocument {
   /** Other hosts that link to it, at most 1000, and its PageRank, both as of when the document was written. */
   readonly linking_hosts: number;
   readonly page_rank: number | null;
+  /** What links from other hosts call it, one of each host, the most frequent first: at most 20, of 200 characters. */
+  readonly anchors: readonly string[];
   /** Pages with nearly the same text share a group; a copy is not its first page. */
   readonly text_group: string | null;
   readonly is_copy: boolean;
@@ -49,21 +52,18 @@ interface ExportedDocument {
 
 /** What the target is to do, in order. */
 export type Operation =
-  | { readonly op: "index"; readonly id: string; readonly version: number; readonly source: string }
+  | {
+      readonly op: "index";
+      readonly id: string;
+      readonly version: number;
+      readonly document: ExportedDocument;
+    }
   | { readonly op: "delete"; readonly id: string; readonly version: number };
 
 /** A page as the database has it now. `page` is null if there is none, or if the index's own search does not show it. */
 export interface PageNow extends UrlAddress {
-  readonly page:
-    | (Omit<ExportedDocument, "lexemes" | "uses" | "change"> & {
-        readonly lexemes: string;
-        readonly uses: UseAnswers | null;
-      })
-    | null;
+  readonly page: (Omit<ExportedDocument, "uses" | "change"> & { readonly uses: UseAnswers | null }) | null;
 }
-
-/** Longer texts are cut: the lexemes of some hostile pages take a thousand times their bytes. */
-const mostTextCharacters = 1_000_000;
 
 /** 32 hexadecimal digits: the host's hash and the URL's, as `nearcrawl graph export` names them. */
 export function documentId({ hostHash, urlHash }: UrlAddress): string {
@@ -76,14 +76,8 @@ export function documentId({ hostHash, urlHash }: UrlAddress): string {
 export function operationOf({ page, ...key }: PageNow, change: number): Operation {
   const id = documentId(key);
   if (page === null) return { op: "delete", id, version: versionOf(change) };
-  const { lexemes, uses, ...facts } = page;
-  const document: ExportedDocument = {
-    ...facts,
-    lexemes: textOf(lexemes),
-    uses: Object.entries(uses ?? {}).map(([use, answer]) => `${use}=${answer}`),
-    change,
-  };
-  return { op: "index", id, version: versionOf(change), source: JSON.stringify(document) };
+  const uses = Object.entries(page.uses ?? {}).map(([use, answer]) => `${use}=${answer}`);
+  return { op: "index", id, version: versionOf(change), document: { ...page, uses, change } };
 }
 
 /**
@@ -99,15 +93,3 @@ export function hiding(key: UrlAddress, change: number): Operation {
  * until the year 2100 (journal/epoch), so JavaScript can represent every version, too.
  */
 const versionOf = (change: number) => 2 * change + 1;
-
-function textOf(lexemes: string): string {
-  const places: (string | undefined)[] = [];
-  let left = mostTextCharacters;
-  readLexemes(lexemes, (lexeme, place) => {
-    if (left < lexeme.length) return;
-    left -= lexeme.length + 1;
-    const before = places[place];
-    places[place] = before === undefined ? lexeme : `${before} ${lexeme}`;
-  });
-  return places.filter((one) => one !== undefined).join(" ");
-}

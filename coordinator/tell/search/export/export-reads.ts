@@ -6,6 +6,7 @@ import type { Pool } from "pg";
 import type { UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
 import { estimatedRows } from "#db/table-sizes";
+import { linkingHosts } from "../../../crawl/batch/link-sql.ts";
 import { changedPages, createChangeFeed } from "../../../crawl/changes/change-feed-reads.ts";
 import { columnsOf } from "../../../database/transaction.ts";
 import { currentEpoch } from "../../../run/journal/epoch-store.ts";
@@ -56,19 +57,25 @@ const first = "-9223372036854775808";
 const isShown = `p.url_hash is not null and not p.noindex and h.opt_out_id is null
       and coalesce(s.answers ->> 'search', 'allowed') = 'allowed'`;
 
+const mostAnchors = 20;
+const anchorCharacters = 200;
+
 /** `key` is the relation with the pages' keys. */
 const columns = `key.host_hash as "hostHash", key.url_hash as "urlHash", ${isShown} as "isShown",
-  p.url, p.host, p.title, p.description, array(select jsonb_array_elements(p.headings) ->> 'text') as headings, p.excerpt,
-  case when ${isShown} then p.lexemes::text end as lexemes, p.text_search_config, p.language, n.country, p.content_type,
-  p.canonical_url, p.published_at, p.modified_at, p.fetched_at, c.name as crawler, p.words, p.popularity as linking_hosts,
-  r.page_rank::float8 as page_rank, p.text_group, p.duplicate_url_hash is not null as is_copy, s.answers as uses`;
+  p.url, p.host, p.title, d.description, array(select jsonb_array_elements(d.headings) ->> 'text') as headings, d.text,
+  d.unquoted, d.snippet_characters, p.text_search_config, p.language, n.country, p.content_type, p.canonical_url,
+  p.published_at, p.modified_at, p.fetched_at, c.name as crawler, p.words, linking.hosts as linking_hosts,
+  r.page_rank::float8 as page_rank, linking.anchors[:${mostAnchors}] as anchors, p.text_group,
+  p.duplicate_url_hash is not null as is_copy, s.answers as uses`;
 
 const joins = `
+  left join document d on d.host_hash = key.host_hash and d.url_hash = key.url_hash
   left join frontier_host h on h.host_hash = key.host_hash
   left join subnet n using (subnet_id)
   left join crawler c on c.crawler_id = p.crawler_id
   left join preference_set s on s.set_id = p.preference_set
-  left join url_rank r on r.host_hash = key.host_hash and r.url_hash = key.url_hash`;
+  left join url_rank r on r.host_hash = key.host_hash and r.url_hash = key.url_hash
+  cross join lateral ${linkingHosts("key.url_hash", anchorCharacters)} linking`;
 
 const walkSql = `
   select ${columns}

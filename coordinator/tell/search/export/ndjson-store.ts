@@ -142,9 +142,8 @@ async function writeLines(
 }
 
 function lineOf(operation: Operation): string {
-  const { op, id, version } = operation;
-  if (op === "delete") return `${JSON.stringify({ op, _id: id, version })}\n`;
-  return `{"op":"index","_id":"${id}","version":${version},"document":${operation.source}}\n`;
+  const { op, id, ...rest } = operation;
+  return `${JSON.stringify({ op, _id: id, ...rest })}\n`;
 }
 
 /** A document's version is 2n + 1 for its change n, that of a deletion after it 2n + 2: older versions are lower. */

@@ -188,7 +188,7 @@ export class OpenSearchIndex implements ExportTarget {
   #tell(operation: Operation, words: string): void {
     this.#told += 1;
     if (this.#told > mostTold) return;
-    const url = operation.op === "index" ? ` (${(JSON.parse(operation.source) as { url: string }).url})` : "";
+    const url = operation.op === "index" ? ` (${operation.document.url})` : "";
     this.#ports.onTrouble(`document ${operation.id}${url} is left out: ${words}`);
     if (this.#told === mostTold) this.#ports.onTrouble("further ones are only counted");
   }
@@ -288,7 +288,7 @@ const removalSchema = z.object({
 function* batchesOf(operations: readonly Operation[]): Generator<readonly Operation[]> {
   let [from, bytes] = [0, 0];
   for (const [at, operation] of operations.entries()) {
-    const size = 150 + (operation.op === "index" ? Buffer.byteLength(operation.source) : 0);
+    const size = Buffer.byteLength(bulkLines(operation));
     if (at > from && bytes + size > mostBulkBytes) {
       yield operations.slice(from, at);
       [from, bytes] = [at, 0];
@@ -301,7 +301,7 @@ function* batchesOf(operations: readonly Operation[]): Generator<readonly Operat
 function bulkLines(operation: Operation): string {
   const { op, id, version } = operation;
   const action = JSON.stringify({ [op]: { _id: id, version, version_type: "external" } });
-  return op === "index" ? `${action}\n${operation.source}\n` : `${action}\n`;
+  return op === "index" ? `${action}\n${JSON.stringify(operation.document)}\n` : `${action}\n`;
 }
 
 function parsed(text: string): unknown {
