@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { correctionOf, deletesOf, lookedUpForms, slipsBetween } from "#coordinator/tell/search/edit-distance";
-import { pageWords } from "#coordinator/tell/search/ranking";
+import { correctionOf, slipsBetween } from "#coordinator/tell/search/edit-distance";
 import { seededRandom } from "#core/random";
 
 /** By definition and without bounds: the reference for the fast one. */
@@ -26,14 +25,6 @@ describe("slips", () => {
       expect([a, b, slipsBetween(a, b)]).toEqual([a, b, Math.min(3, slowDistance(a, b))]);
     }
   });
-
-  it("of one letter always share a form: extra, missing, wrong or swapped letters", () => {
-    for (const typed of ["harrbour", "harbor", "hartour", "hrabour", "xharbour", "harbou", "Äarbour"]) {
-      const forms = new Set(lookedUpForms(typed));
-
-      expect([typed, deletesOf("harbour").some((form) => forms.has(form))]).toEqual([typed, true]);
-    }
-  });
 });
 
 describe("a correction", () => {
@@ -53,22 +44,5 @@ describe("a correction", () => {
     expect(correctionOf("harbours", known)).toBeNull();
     expect(correctionOf("submarine", known)).toBeNull();
     expect(correctionOf("onse", known)).toBeNull();
-  });
-});
-
-describe("the words of a page", () => {
-  it("are runs of letters in lower case, each once, neither short nor endless", () => {
-    expect(
-      pageWords(["The Harbour, the harbour's WALL 2026", `${"x".repeat(40)} ${"Häfen".normalize("NFD")}`]),
-    ).toEqual(["harbour", "wall", "häfen"]);
-  });
-
-  it("are at most 80", () => {
-    const many = Array.from(
-      { length: 500 },
-      (_, at) => `word${String.fromCodePoint(97 + (at % 26), 97 + Math.floor(at / 26))}`,
-    );
-
-    expect(pageWords([many.join(" ")]).length).toBe(80);
   });
 });

@@ -2,9 +2,9 @@
 import type { Pool, PoolClient } from "pg";
 import { hostHashOf, hostNamed } from "#core/url-key";
 import { isOfSite } from "../../crawl/frontier/site-rule-writes.ts";
+import { boundedRead } from "../../database/bounded-read.ts";
 import { readsOver } from "../../database/cached-read.ts";
 import type { CrawlerRecord } from "../../place/crawlers/crawler.ts";
-import { boundedRead } from "../search/candidate-reads.ts";
 
 export type FoundCrawler = Pick<CrawlerRecord, "name" | "state" | "place" | "country">;
 

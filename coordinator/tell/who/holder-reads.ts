@@ -1,9 +1,9 @@
 /** Finds organisations by handle or by name in any spelling, with their subnets. */
 
 import type { Pool } from "pg";
+import { boundedRead } from "../../database/bounded-read.ts";
 import { companyNameOf } from "../../place/subnets/holder-name.ts";
 import type { NearMatch, OrganisationReport } from "../../place/subnets/subnets-api.ts";
-import { boundedRead } from "../search/candidate-reads.ts";
 import { subnetsOfHolder } from "./subnet-reads.ts";
 
 interface HolderRow {
