@@ -1,0 +1,76 @@
+/** The index in a file together with the database that it follows: what the process of the index runs, and what tests open. */
+import type { Pool } from "pg";
+import { ExportError } from "#core/errors";
+import { exportIndex } from "../export/export-index.ts";
+import { createExportReads } from "../export/export-reads.ts";
+import { Fts5Index } from "./fts5-index-store.ts";
+import type {
+  EngineAnswer,
+  EngineQuestion,
+  EngineState,
+  SearchEngine,
+  WrittenWord,
+} from "./search-engine.ts";
+
+/** `path` may be ":memory:". */
+export async function openFts5(pool: Pool, path: string): Promise<Fts5Engine> {
+  return new Fts5Engine(pool, await Fts5Index.open(path));
+}
+
+export class Fts5Engine implements SearchEngine {
+  readonly #pool: Pool;
+  readonly #index: Fts5Index;
+  #progress = { pages: 0, ofPages: 0 };
+  /** When it last began to read changes and then read all of them. */
+  #levelMs: number | null = null;
+
+  constructor(pool: Pool, index: Fts5Index) {
+    this.#pool = pool;
+    this.#index = index;
+  }
+
+  /** Reads what has changed in the database, or all pages. */
+  async catchUp({ full = false } = {}): Promise<void> {
+    const beganMs = performance.now();
+    const ports = {
+      reads: createExportReads(this.#pool),
+      target: this.#index,
+      nowMs: () => performance.now(),
+      onProgress: ({ done, expected }: { readonly done: number; readonly expected: number }) => {
+        this.#progress = { pages: done, ofPages: Math.max(done, expected) };
+      },
+    };
+    try {
+      await exportIndex(ports, { full });
+    } catch (error) {
+      if (!(error instanceof ExportError)) throw error;
+      // The file is of another database, or of a state to which this one went back.
+      this.#index.clear();
+      await exportIndex(ports);
+    }
+    this.#levelMs = beganMs;
+  }
+
+  state(): EngineState {
+    const { pages, bytes, wasComplete } = this.#index;
+    if (!wasComplete) return { type: "building", ...this.#progress };
+    const secondsBehind = this.#levelMs === null ? 0 : (performance.now() - this.#levelMs) / 1000;
+    return { type: "ready", pages, bytes, secondsBehind };
+  }
+
+  async search(question: EngineQuestion): Promise<EngineAnswer> {
+    return this.#index.search(question);
+  }
+
+  async configurations(): Promise<readonly string[]> {
+    return this.#index.configurations();
+  }
+
+  async wordsLike(word: string): Promise<readonly WrittenWord[]> {
+    return this.#index.wordsLike(word);
+  }
+
+  close(): void {
+    this.#index.close();
+  }
+}
