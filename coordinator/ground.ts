@@ -10,7 +10,7 @@ import { createNameResolver, WatchedResolver } from "#core/name-resolver";
 import { doubtedAfterMs, doubtfulStart, type MachineClock, OwnClock } from "#core/own-clock";
 import { Timekeeper } from "#core/scheduler";
 import { migrate } from "#db/migrate";
-import { createPool, type Database, postgresVersion } from "#db/server-database";
+import { createPool, type Database } from "#db/server-database";
 import { ServerPool } from "#db/server-pool";
 import { withSessionName } from "#db/server-url";
 import { isLoopbackHost } from "#protocol/invitation";
@@ -127,7 +127,6 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
   const gateway = new CrawlerGateway({
     settings: {
       ...gatewaySettings(config),
-      postgresVersion: await postgresVersion(pool),
       fleetSize: () => state.crawlers.length,
     },
     ...{ log, zlibSync: await loadZlibSync() },

@@ -26,7 +26,7 @@ import { type FetchResult, failedResult, fetchResultSchema } from "./result.ts";
 
 /**
  * Maximum length of a message before compression. The longest `crawler:result` that the schema allows (2000 links of 2 KB and
- * 900,000 characters of lexemes at 3 bytes each) is just below it.
+ * 500,000 characters of text at 3 bytes each) is well below it.
  */
 export const maxMessageBytes: number = 8 * 1024 * 1024;
 /** Maximum length of a message from a peer that has not proven its key yet. A hello takes under 2 KB. */

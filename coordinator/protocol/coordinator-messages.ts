@@ -31,8 +31,6 @@ const coordinatorWelcome = z.object({
   departureSeconds: z.number().positive().max(86_400).optional(),
   /** The exact User-Agent of every request to a site. */
   userAgent,
-  /** The major version of the coordinator's Postgres, whose lexeme rules the crawler follows. Default: the newest. */
-  postgresVersion: z.int().min(13).max(99).optional(),
   /** The crawler stores the ticket and presents it in the next hello. */
   ticket: ticket.optional(),
   /** The connection's source address as the coordinator sees it. */
@@ -214,14 +212,19 @@ export type CoordinatorWelcome = z.infer<typeof coordinatorWelcome>;
 export type CoordinatorRefuse = z.infer<typeof coordinatorRefuse>;
 
 /**
- * Protocol versions that this build speaks, newest first: its own, and that of the release before it, so that a fleet can be
- * upgraded crawler by crawler. The crawler offers its list, and the coordinator picks the newest that both know.
+ * Protocol versions that a coordinator of this build serves, newest first: its own, and those before it since the last release,
+ * so that a fleet can be upgraded crawler by crawler. The crawler offers what it speaks, and the coordinator picks the newest
+ * that both know.
  *
  *   4  release 0.2.0
  *   6  crawlers without work are woken, those that come too many at once are told that the coordinator is busy, the fleet's
  *      coordinators change, and parts of sites are stopped or erased: words that a crawler of version 4 does not know
+ *   7  a page's text takes the place of its lexemes and excerpt, so coordinators come first
  */
-export const protocolVersions = [6, 4] as const;
+export const protocolVersions = [7, 6, 4] as const;
+
+/** What a crawler of this build speaks. A coordinator of an earlier version cannot read its results. */
+export const crawlerVersions = [7] as const;
 
 const unknownToFour: ReadonlySet<string> = new Set([
   "coordinator:wake",

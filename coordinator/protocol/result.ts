@@ -113,7 +113,10 @@ export const maxPageLinks = 2000;
 
 export const maxListedUrls = 10_000;
 
-export const pageExtract = z.object({
+/** Maximum length of a page's text, in UTF-16 units, including what may not be quoted. */
+export const maxTextCharacters = 500_000;
+
+const pageFields = z.object({
   /** Default: a page. */
   kind: z.enum(documentKinds).optional(),
   contentType: z.string().max(200),
@@ -148,12 +151,14 @@ export const pageExtract = z.object({
   feeds: listOf(url, 20).optional(),
   /** The target of a meta refresh and its delay; also among the links. */
   refresh: z.object({ url, seconds: count }).optional(),
-  /** The Postgres text search configuration of the lexemes, such as `english`. */
+  /** By which stemming the words are searched (#core/words/stemming), such as `english`. */
   textSearchConfig: z.string().regex(/^[a-z_]{1,40}$/),
-  /** The text in `tsvector` input form: `'word':1A,5 'other':2B`. */
-  lexemes: z.string().max(900_000),
-  /** The first words of the text, for a snippet. */
-  excerpt: z.string().max(600),
+  /** The main text with its headings as written, one block per line. Empty if the page must not be indexed. */
+  text: z.string().max(maxTextCharacters),
+  /** Main text that is searched but never shown: what the page excludes from snippets, and what stands for its pictures. */
+  unquoted: z.string().max(maxTextCharacters).optional(),
+  /** Maximum length of a snippet of the text. Absent: no limit. */
+  snippetCharacters: z.int().min(0).max(maxTextCharacters).optional(),
   words: count,
   /** The links in page order, each URL once: at most `maxPageLinks` of a page and `maxListedUrls` of a list. */
   links: listOf(pageLink, maxListedUrls),
@@ -179,6 +184,14 @@ export const pageExtract = z.object({
   /** A page of the same host that was fetched before and has nearly the same text. */
   nearDuplicateOf: url.optional(),
 });
+
+/** Crawlers before version 7 send lexemes, which are not read, and the start of the text, which is all that is known of it. */
+const withText = (page: unknown): unknown =>
+  typeof page === "object" && page !== null && "excerpt" in page && !("text" in page)
+    ? { ...page, text: page.excerpt }
+    : page;
+
+export const pageExtract = z.preprocess(withText, pageFields);
 
 export type PageExtract = z.infer<typeof pageExtract>;
 

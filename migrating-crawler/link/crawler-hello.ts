@@ -1,5 +1,5 @@
 /** Builds the first message of a session: who this crawler is, what its partner allows, and which leases it still has. */
-import { protocolVersions } from "#protocol/coordinator-messages";
+import { crawlerVersions } from "#protocol/coordinator-messages";
 import {
   type CrawlerHeartbeat,
   type CrawlerHello,
@@ -28,7 +28,7 @@ export function crawlerHello(config: CrawlerConfig, state: CrawlerState): Crawle
   const ownRanges = limits.ownNetwork ? [] : ownNetworks();
   return {
     type: "crawler:hello",
-    protocolVersions: [...protocolVersions],
+    protocolVersions: [...crawlerVersions],
     name,
     key,
     softwareVersion,

@@ -14,7 +14,7 @@ import {
 import type { BatchedResult, CrawlerReport } from "#coordinator/run/gateway/inbox";
 import { asCrawlerId, type CrawlerId } from "#core/ids";
 import { silentLog } from "#core/log";
-import { protocolVersions } from "#protocol/coordinator-messages";
+import { crawlerVersions } from "#protocol/coordinator-messages";
 import type { CrawlerHello } from "#protocol/messages";
 import type { ZlibSync } from "#protocol/zlib-sync-inflater";
 import { atEnd } from "../support/at-end.ts";
@@ -81,7 +81,7 @@ export function keyOf(name: string): string {
 export function helloOf(name: string, changes: Partial<CrawlerHello> = {}): CrawlerHello {
   return {
     type: "crawler:hello",
-    protocolVersions: [...protocolVersions],
+    protocolVersions: [...crawlerVersions],
     name,
     key: keyOf(name),
     softwareVersion: "0.1.0",

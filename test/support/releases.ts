@@ -6,7 +6,7 @@ import {
   createReleaseStore,
   type StageChange,
 } from "#coordinator/run/releases/release-store";
-import { protocolVersions } from "#protocol/coordinator-messages";
+import { crawlerVersions } from "#protocol/coordinator-messages";
 import type { ReleaseManifest } from "#protocol/release";
 import { type Envelope, rawPublicKey, signBody } from "#protocol/release-envelope";
 
@@ -63,7 +63,7 @@ export function manifestOf(version: string, bundle: Uint8Array): ReleaseManifest
     createdAt: "2029-12-31T00:00:00.000Z",
     expiresAt: "2030-03-31T00:00:00.000Z",
     oldestDock: "0.1.0",
-    protocolVersions: [...protocolVersions],
+    protocolVersions: [...crawlerVersions],
     notes: "",
   };
 }

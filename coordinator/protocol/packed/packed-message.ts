@@ -11,12 +11,12 @@
  *   u               a URL of the message's origin, without that origin
  *   i t             a whole number; a number of tenths
  *   h d m D         texts that are numbers: hex, instant, HTTP date, decimal (numbers.ts)
- *   v L             a tsvector (vector.ts); a page's links (links.ts)
+ *   L               a page's links (links.ts)
+ *   v               the lexemes of a crawler before version 7, which are skipped
  *   [x]             so many values, all of the form s, j or an object of those
  */
 import { linkLines } from "./links.ts";
 import { httpDateOf, instantOf, isDecimal, isHex, NumberWriter } from "./numbers.ts";
-import { packVector } from "./vector.ts";
 
 export interface PackedMessage {
   /** The lines: the common origin of the URLs or nothing, the shape, then the texts in the shape's order. */
@@ -107,7 +107,7 @@ class Packer {
     if (instant !== null) return this.#counted(instant, "d");
     const date = httpDateOf(value);
     if (date !== null) return this.#counted(date, "m");
-    return value.startsWith("'") ? this.#vector(value) : this.#plain(value);
+    return this.#plain(value);
   }
 
   #shortText(value: string): string {
@@ -130,15 +130,6 @@ class Packer {
 
   #plain(value: string): string {
     return value.includes("\n") ? this.#json(value) : this.#line(value, "s");
-  }
-
-  #vector(value: string): string {
-    const vector = packVector(value);
-    if (vector === null) return this.#plain(value);
-    this.#numbers.number(vector.occurrences);
-    this.#numbers.number(vector.places.length);
-    this.#numbers.bytes(vector.places);
-    return this.#line(vector.words.join(" "), "v");
   }
 
   #object(value: object, shapeOf: (field: unknown) => string): string {

@@ -4,7 +4,6 @@ import { maxListedUrls } from "../result.ts";
 import { checkOrigin, linkOf } from "./links.ts";
 import { httpDateText, instantText, NumberReader } from "./numbers.ts";
 import type { PackedMessage } from "./packed-message.ts";
-import { unpackVector } from "./vector.ts";
 
 /** Maximum number of lines of a message: six one-line fields per sitemap link, and the rest for all other lists. */
 export const maxLines: number = 6 * maxListedUrls + 10_000;
@@ -13,12 +12,6 @@ export const maxLines: number = 6 * maxListedUrls + 10_000;
 const maxValues = 150_000;
 
 const maxDepth = 16;
-
-/** Maximum number of words in all vectors together: 900,000 characters hold words of at least six each. */
-const maxWords = 150_000;
-
-/** Maximum number of repeated occurrences. A text has 16,383 positions with one word each; this allows twice as many. */
-const maxRepeated = 32_768;
 
 /** Throws ProtocolError for anything that `packMessage` does not produce. */
 export function unpackMessage({ text, numbers, links }: PackedMessage): unknown {
@@ -35,8 +28,6 @@ class Unpacker {
   #origin = "";
   #at = 0;
   #values = maxValues;
-  #words = maxWords;
-  #repeated = maxRepeated;
 
   constructor(lines: readonly string[], numbers: Buffer, links: readonly string[] | null) {
     this.#lines = lines;
@@ -105,7 +96,7 @@ class Unpacker {
       case "m":
         return timeOr(httpDateText(this.#numbers.number()));
       case "v":
-        return this.#vector();
+        return this.#skippedLexemes();
       case "L":
         return this.#pageLinks();
       default:
@@ -113,16 +104,12 @@ class Unpacker {
     }
   }
 
-  /** A few bytes can encode many positions, and one line many words, so all vectors of a message are bounded together. */
-  #vector(): string {
-    const occurrences = this.#numbers.number();
-    const places = this.#numbers.bytes(this.#numbers.number());
-    const words = this.#line().split(" ", this.#words + 1);
-    this.#words -= words.length;
-    this.#repeated -= Math.max(0, occurrences - words.length);
-    if (this.#words < 0) throw new ProtocolError("a packed message has too many words");
-    if (this.#repeated < 0) throw new ProtocolError("a packed message has too many occurrences of words");
-    return unpackVector({ words, occurrences, places });
+  /** The number of occurrences, their coded positions, and the words on a line. */
+  #skippedLexemes(): string {
+    this.#numbers.number();
+    this.#numbers.bytes(this.#numbers.number());
+    this.#line();
+    return "";
   }
 
   #parsed(line: string): unknown {

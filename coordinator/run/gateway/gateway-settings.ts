@@ -48,8 +48,6 @@ export interface GatewaySettings {
   readonly fleetSize?: () => number;
   /** Sent to crawlers: after this time offline they drop their leases. */
   readonly departureSeconds: number;
-  /** Sent to crawlers: the major version of the database. */
-  readonly postgresVersion?: number;
   readonly helloTimeoutMs: number;
   /** A batch of results ends at this size, or at the age `lingerMs`. */
   readonly batchResults: number;

@@ -358,15 +358,14 @@ export class CrawlerGateway implements Fleet {
     }
     this.#sessions.set(crawlerId, session);
     this.#log.debug({ crawlerId, name: hello.name, remoteAddress }, "a session is open");
-    const { resultCredits, departureSeconds, userAgent, postgresVersion, fleetSize } = this.#settings;
+    const { resultCredits, departureSeconds, userAgent, fleetSize } = this.#settings;
     const crawlers = fleetSize?.() ?? this.#sessions.size;
     const heartbeatMs = heartbeatMsFor(crawlers, this.#settings.heartbeatMs);
     const heartbeatSeconds = Math.max(1, Math.ceil(heartbeatMs / 1000));
     const pingMs = heartbeatMsFor(crawlers, Math.min(this.#settings.heartbeatMs, mostPingMs));
     const { acknowledgedSequence } = arrival;
     const times = { heartbeatSeconds, departureSeconds, pingSeconds: pingMs / 1000 };
-    const database = postgresVersion === undefined ? {} : { postgresVersion };
-    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent, ...database };
+    const agreed = { protocolVersion, acknowledgedSequence, resultCredits, ...times, userAgent };
     session.welcome(
       { type: "coordinator:welcome", crawlerId, ...agreed, ...arrival.welcome },
       { heartbeatMs, pingMs },

@@ -164,8 +164,8 @@ const linkBytes = 150;
 
 export function referredBytes(message: CrawlerMessage): number {
   if (message.type !== "crawler:result" || message.result.page === null) return 0;
-  const { links, lexemes } = message.result.page;
-  return links.reduce((sum, { url, anchor }) => sum + url.length + anchor.length + linkBytes, lexemes.length);
+  const { links } = message.result.page;
+  return links.reduce((sum, { url, anchor }) => sum + url.length + anchor.length + linkBytes, 0);
 }
 
 // Holds results of a crawler whose identity requires signatures, until their seal arrives. They then count all at

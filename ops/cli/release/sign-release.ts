@@ -5,7 +5,7 @@
 import { createHash, type KeyObject } from "node:crypto";
 import type { z } from "zod";
 import { UsageError } from "#core/errors";
-import { protocolVersions } from "#protocol/coordinator-messages";
+import { crawlerVersions } from "#protocol/coordinator-messages";
 import {
   type KeyRotation,
   keyRotation,
@@ -59,7 +59,7 @@ export function signManifest(
     createdAt: now.toISOString(),
     expiresAt: new Date(now.getTime() + wishes.expiresDays * dayMs).toISOString(),
     oldestDock: wishes.oldestDock,
-    protocolVersions: [...protocolVersions],
+    protocolVersions: [...crawlerVersions],
     notes: wishes.notes,
   });
   return { manifest, signed: signedByAll("release", manifest, keys) };
