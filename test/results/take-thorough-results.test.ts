@@ -417,7 +417,7 @@ describe("what a page says about itself", () => {
 
     expect(
       await world.rows(
-        "select title, declared_language, detected_language, published_at, modified_at, structured from page order by url",
+        "select title, declared_language, detected_language, published_at, modified_at, structured from page join document using (host_hash, url_hash) order by url",
       ),
     ).toEqual([
       {

@@ -19,6 +19,7 @@ import { seededRandom } from "#core/random";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../../support/database.ts";
+import { addLinks } from "../../support/links.ts";
 import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
 import { seedChange } from "../../support/seed-changes.ts";
 import { seedPage, seedWorld, worldNow } from "../../support/seed-world.ts";
@@ -150,25 +151,43 @@ describe("an index of OpenSearch", () => {
   it("gets documents with everything that the index knows about a page", async () => {
     await store(www("walk"), "Walks at the harbour");
     const { hostHash, urlHash } = keyOf(www("walk"));
+    const calls = (from: string, anchor: string, nofollow = false) => ({
+      ...{ from: keyOf(from), to: keyOf(www("walk")), anchor, nofollow },
+    });
+    await addLinks(pool, [
+      calls("https://one.example/a", "Harbour walks"),
+      calls("https://one.example/b", ""),
+      calls("https://two.example/", "A walk".padEnd(300, "!")),
+      calls("https://three.example/", "Harbour walks"),
+      calls("https://four.example/", ""),
+      calls("https://five.example/", "An advertisement", true),
+      calls(www("own"), "Home"),
+    ]);
     await pool.query(
       `with made as (
          insert into preference_set (digest, stated, answers, used_at)
          values ('x', '[]', '{"ai-train": "denied"}', now()) returning set_id
        )
-       update page set preference_set = made.set_id, headings = '[{"level": 1, "text": "Harbour"}]', popularity = 7,
-         lexemes = '''it''''s'':4 ''harbour'':2A,9 ''walk'':1A,3 ''quay'':9' from made where url = $1`,
+       update page set preference_set = made.set_id from made where url = $1`,
       [www("walk")],
+    );
+    await pool.query(
+      `update document set headings = '[{"level": 1, "text": "Harbour"}]', description = 'By boat', unquoted = 'A quay',
+         snippet_characters = 50
+       where url_hash = $1`,
+      [urlHash],
     );
     await pool.query("insert into url_rank values ($1, $2, 0.25, now())", [hostHash, urlHash]);
 
     await toEngine();
 
     expect(engine.documents("pages").get(documentId({ hostHash, urlHash }))).toEqual({
-      ...{ url: www("walk"), host: "www.example.org", title: "Walks at the harbour", description: "" },
+      ...{ url: www("walk"), host: "www.example.org", title: "Walks at the harbour", description: "By boat" },
       ...{
         headings: ["Harbour"],
-        excerpt: "The text of Walks at the harbour.",
-        lexemes: "walk harbour walk it's harbour quay",
+        text: "The text of Walks at the harbour.",
+        unquoted: "A quay",
+        snippet_characters: 50,
       },
       ...{
         text_search_config: "english",
@@ -185,8 +204,9 @@ describe("an index of OpenSearch", () => {
         words: 100,
       },
       ...{
-        linking_hosts: 7,
+        linking_hosts: 4,
         page_rank: 0.25,
+        anchors: ["Harbour walks", "A walk".padEnd(200, "!")],
         text_group: null,
         is_copy: false,
         uses: ["ai-train=denied"],
