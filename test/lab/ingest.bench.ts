@@ -1,6 +1,6 @@
 /**
  * What it costs to take results: CPU of the database's backend and of the coordinator per page, in batches of 100 through the
- * gateway's flow. Pages of 300 lexemes and 20 links, in turns: texts too short to be compared (the baseline), unique texts,
+ * gateway's flow. Pages of 300 words and 20 links, in turns: texts too short to be compared (the baseline), unique texts,
  * near-duplicates of one of a thousand, and pages taken before whose words have changed. The table already has 200,000 texts.
  * Linux: the backend's CPU is read from /proc.
  * Run: npm run bench -- ingest (optionally followed by numbers of texts and of rounds)
@@ -214,10 +214,6 @@ async function fillTexts(): Promise<void> {
 }
 
 function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResult {
-  const lexemes = Array.from(
-    { length: 300 },
-    (_, at) => `'w${Math.floor(random() ** 2 * 20_000)}${at % 7}':${at + 1}`,
-  );
   const near =
     BigInt(`0x${originals[Math.floor(random() * originals.length)]}`) ^ (1n << BigInt(sequence % 64));
   return {
@@ -240,10 +236,9 @@ function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResu
       headings: [{ level: 1, text: "A heading" }],
       language: "en",
       textSearchConfig: "english",
-      lexemes: [...new Set(lexemes.map((lexeme) => lexeme.split(":")[0]))]
-        .map((lexeme, at) => `${lexeme}:${at + 1}`)
-        .join(" "),
-      excerpt: "First words of the text ".repeat(25),
+      text: Array.from({ length: 300 }, (_, at) => `w${Math.floor(random() ** 2 * 20_000)}${at % 7}`).join(
+        " ",
+      ),
       words,
       links: Array.from({ length: 20 }, (_, link) => ({
         url:
@@ -260,12 +255,8 @@ function resultOf(url: string, host: string, { words, isNear }: Kind): FetchResu
 
 function changedResult(result: FetchResult): FetchResult {
   const page = result.page!;
-  const lexemes = page.lexemes.split(" ").map((one, at) => (at % 60 === 30 ? one.replace("'w", "'x") : one));
-  const excerpt = page.excerpt.replace("words", "other words");
-  return {
-    ...result,
-    page: { ...page, lexemes: lexemes.join(" "), excerpt, digest: hex16().repeat(4), simhash: hex16() },
-  };
+  const text = page.text.split(" ").map((one, at) => (at % 60 === 30 ? one.replace("w", "x") : one));
+  return { ...result, page: { ...page, text: text.join(" "), digest: hex16().repeat(4), simhash: hex16() } };
 }
 
 function keyOf(url: string) {

@@ -59,7 +59,7 @@ interface Measured {
 }
 
 await migrate(database);
-const languages = await madeLanguages(pool);
+const languages = madeLanguages();
 if ((await pagesSeeded(pool)) !== pages) {
   console.log(`making ${pages} pages in ${options.home}`);
   await seedIndex(pool, { pages, languages, say: (line) => console.log(line) });

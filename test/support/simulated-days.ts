@@ -29,7 +29,6 @@ import { createIncidentStore } from "#coordinator/tell/fleet/incident-store";
 import { figureWriter, forgetFigures } from "#coordinator/tell/overview/figure-store";
 import { createMetrics } from "#coordinator/tell/overview/metrics";
 import { observeOperation, scheduleUpkeep } from "#coordinator/tell/overview/start";
-import { scheduleSearch } from "#coordinator/tell/search/start";
 import { scheduleSites } from "#coordinator/tell/sites/start";
 import { retentionDuties } from "#coordinator/tell/storage/start";
 import { asLeaseId, asSubnetId, type CrawlerId, type SubnetId } from "#core/ids";
@@ -386,8 +385,6 @@ export class SimulatedDays {
     scheduleSubmissions(pool, timekeeper, now);
     scheduleChannels(pool, timekeeper, now);
     scheduleSites(ports);
-    // Its passes last a fifth of a second while there is work; here a tenth of that.
-    scheduleSearch({ ...ports, nowMs: () => 10 * performance.now() });
     const order = frontierOrder(policySections.frontier.parse({ order: "pagerank" }));
     scheduleHostWorths({ ...ports, order: () => order });
     const recrawl = policySections.recrawl.parse({ strategy: "optimal" });

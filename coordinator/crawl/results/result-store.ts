@@ -103,7 +103,7 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
 }
 
 /**
- * One transaction per batch. If the database cannot store a value (such as a text that is no tsvector), it bisects
+ * One transaction per batch. If the database cannot store a value (such as a number beyond its column), it bisects
  * the batch down to the faulty result and stores that as failed by the crawler's fault. Otherwise every retry would
  * block all later results.
  */

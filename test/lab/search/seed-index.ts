@@ -7,7 +7,7 @@ import { finished } from "node:stream/promises";
 import type { Pool, PoolClient } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { seededRandom } from "#core/random";
-import { keyOf, type Language, type MadeHost, madePage, pageColumns } from "./made-pages.ts";
+import { documentColumns, keyOf, type Language, type MadeHost, madePage, pageColumns } from "./made-pages.ts";
 import { byShare, Vocabulary } from "./vocabulary.ts";
 
 const partitions = [0, 1, 2, 3, 4, 5, 6, 7];
@@ -22,20 +22,11 @@ const languages = [
 ] as const;
 
 /** The vocabulary of an index of this seed, also when an earlier run filled it. */
-export async function madeLanguages(pool: Pool): Promise<Language[]> {
-  const made: Language[] = [];
-  for (const [index, language] of languages.entries()) {
-    const vocabulary = new Vocabulary(vocabularySize, seededRandom(100 + index));
-    const { rows } = await pool.query<{ lexeme: string }>(
-      `select coalesce((ts_lexize($1::regdictionary, word))[1], '') as lexeme
-       from unnest($2::text[]) with ordinality as given (word, at)
-       order by at`,
-      [`${language.config}_stem`, vocabulary.words],
-    );
-    made.push({ ...language, vocabulary, lexemes: rows.map((row) => row.lexeme) });
-  }
-  return made;
-}
+export const madeLanguages = (): Language[] =>
+  languages.map((language, index) => ({
+    ...language,
+    vocabulary: new Vocabulary(vocabularySize, seededRandom(100 + index)),
+  }));
 
 /** Pages of the index in this schema; 0: it must be filled. */
 export async function pagesSeeded(pool: Pool): Promise<number> {
@@ -66,7 +57,7 @@ export async function seedIndex(
   };
   await Promise.all([fill(), fill()]);
   for (const definition of dropped) await makeIndex(pool, definition, options.say);
-  await pool.query("vacuum (analyze) page");
+  await pool.query("vacuum (analyze) page, document");
   await pool.query(
     "insert into setting (name, value, changed_by) values ('bench-pages', to_jsonb($1::int), 'bench')",
     [options.pages],
@@ -144,31 +135,36 @@ async function makeIndex(pool: Pool, definition: string, say: (line: string) => 
   );
 }
 
-/** The table is emptied in the same transaction, so that nothing is written to the write-ahead log. */
+/** The tables are emptied in the same transaction, so that nothing is written to the write-ahead log. */
 async function fillPartition(pool: Pool, part: number, hosts: readonly MadeHost[]): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("begin");
-    await client.query(`truncate page_${part}`);
-    await copyPages(client, part, hosts);
+    await client.query(`truncate page_${part}, document_${part}`);
+    await copyRows(client, `page_${part} (${pageColumns})`, madeRows("page", part, hosts));
+    await copyRows(client, `document_${part} (${documentColumns})`, madeRows("document", part, hosts));
     await client.query("commit");
   } finally {
     client.release();
   }
 }
 
-async function copyPages(client: PoolClient, part: number, hosts: readonly MadeHost[]): Promise<void> {
+/** The same pages each time, since one connection copies one table after the other. */
+function* madeRows(table: "page" | "document", part: number, hosts: readonly MadeHost[]): Generator<string> {
   const random = seededRandom(1000 + part);
-  const stream = client.query(copyFrom(`copy page_${part} (${pageColumns}) from stdin (format text)`));
+  for (const host of hosts)
+    for (let number = 0; number < host.pages; number++) yield madePage(host, number, random)[table];
+}
+
+async function copyRows(client: PoolClient, table: string, rows: Iterable<string>): Promise<void> {
+  const stream = client.query(copyFrom(`copy ${table} from stdin (format text)`));
   const done = finished(stream);
   let lines: string[] = [];
-  for (const host of hosts) {
-    for (let number = 0; number < host.pages; number++) {
-      lines.push(madePage(host, number, random));
-      if (lines.length < 50) continue;
-      if (!stream.write(lines.join(""))) await once(stream, "drain");
-      lines = [];
-    }
+  for (const row of rows) {
+    lines.push(row);
+    if (lines.length < 50) continue;
+    if (!stream.write(lines.join(""))) await once(stream, "drain");
+    lines = [];
   }
   stream.end(lines.join(""));
   await done;
