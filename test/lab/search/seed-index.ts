@@ -1,10 +1,10 @@
 /**
- * An index of generated pages, kept in a folder for the next run: the tables are filled partition by partition over two connections
+ * An index of generated pages, kept in a folder for the next run: the tables are filled two partitions at a time
  * and indexed afterwards, as by a restore.
  */
 import { once } from "node:events";
 import { finished } from "node:stream/promises";
-import type { Pool, PoolClient } from "pg";
+import type { Pool } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { seededRandom } from "#core/random";
 import { documentColumns, keyOf, type Language, type MadeHost, madePage, pageColumns } from "./made-pages.ts";
@@ -135,37 +135,37 @@ async function makeIndex(pool: Pool, definition: string, say: (line: string) => 
   );
 }
 
-/** The tables are emptied in the same transaction, so that nothing is written to the write-ahead log. */
+/** One connection each, since a page's rows of both tables are made at once. */
 async function fillPartition(pool: Pool, part: number, hosts: readonly MadeHost[]): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query("begin");
-    await client.query(`truncate page_${part}, document_${part}`);
-    await copyRows(client, `page_${part} (${pageColumns})`, madeRows("page", part, hosts));
-    await copyRows(client, `document_${part} (${documentColumns})`, madeRows("document", part, hosts));
-    await client.query("commit");
-  } finally {
-    client.release();
-  }
-}
-
-/** The same pages each time, since one connection copies one table after the other. */
-function* madeRows(table: "page" | "document", part: number, hosts: readonly MadeHost[]): Generator<string> {
   const random = seededRandom(1000 + part);
+  const pages = await copyInto(pool, `page_${part}`, pageColumns);
+  const documents = await copyInto(pool, `document_${part}`, documentColumns);
   for (const host of hosts)
-    for (let number = 0; number < host.pages; number++) yield madePage(host, number, random)[table];
+    for (let number = 0; number < host.pages; number++) {
+      const made = madePage(host, number, random);
+      await pages.write(made.page);
+      await documents.write(made.document);
+    }
+  await pages.end();
+  await documents.end();
 }
 
-async function copyRows(client: PoolClient, table: string, rows: Iterable<string>): Promise<void> {
-  const stream = client.query(copyFrom(`copy ${table} from stdin (format text)`));
+/** The table is emptied in the same transaction, so that nothing is written to the write-ahead log. */
+async function copyInto(pool: Pool, table: string, columns: string) {
+  const client = await pool.connect();
+  await client.query("begin");
+  await client.query(`truncate ${table}`);
+  const stream = client.query(copyFrom(`copy ${table} (${columns}) from stdin (format text)`));
   const done = finished(stream);
-  let lines: string[] = [];
-  for (const row of rows) {
-    lines.push(row);
-    if (lines.length < 50) continue;
-    if (!stream.write(lines.join(""))) await once(stream, "drain");
-    lines = [];
-  }
-  stream.end(lines.join(""));
-  await done;
+  return {
+    write: async (line: string) => {
+      if (!stream.write(line)) await once(stream, "drain");
+    },
+    end: async () => {
+      stream.end();
+      await done;
+      await client.query("commit");
+      client.release();
+    },
+  };
 }
