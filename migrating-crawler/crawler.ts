@@ -144,8 +144,7 @@ export class Crawler {
     this.#loop = new TaskLoop({
       tools: {
         ...this.#tools,
-        extract: (body) =>
-          this.#extraction.extract({ ...body, postgresVersion: this.#record.welcome?.postgresVersion }),
+        extract: (body) => this.#extraction.extract(body),
         recorder: this.#warc?.recorder,
         keep: (leaseId, result) => {
           this.#record.fetched(result);

@@ -70,7 +70,7 @@ async function buildInto(folder) {
     if (existsSync(source)) cpSync(source, join(folder, path), { recursive: true });
   }
   const { bundleCrawler, bundlePartnerProgram } = await import("./bundle-crawler.mjs");
-  const stopWordsFile = join(folder, "migrating-crawler/extract/stop-words.js");
+  const stopWordsFile = join(folder, "coordinator/core/words/stop-words-resolver.js");
   const { readStopWords } = await import(pathToFileURL(stopWordsFile).href);
   const stopWords = readStopWords();
   await bundleCrawler({ root, outfile: join(folder, "crawler-bundle.mjs"), stopWords });

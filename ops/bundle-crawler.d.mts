@@ -1,4 +1,4 @@
-/** `stopWords` is the result of readStopWords in #crawler/extract/stop-words. */
+/** `stopWords` is the result of readStopWords in #core/words/stop-words-resolver. */
 interface Bundling {
   readonly root: string;
   readonly outfile: string;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** `stopWords` comes from readStopWords in migrating-crawler/extract/stop-words.ts, since a bundle has no files beside it. */
+/** `stopWords` comes from readStopWords in coordinator/core/words/stop-words-resolver.ts, since a bundle has no files beside it. */
 export async function bundleCrawler(settings) {
   await bundle("migrating-crawler/bundle-entry.ts", settings);
 }

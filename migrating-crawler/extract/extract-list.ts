@@ -80,8 +80,7 @@ const nothingToIndex = {
   headings: [],
   language: null,
   textSearchConfig: "simple",
-  lexemes: "",
-  excerpt: "",
+  text: "",
   words: 0,
   simhash: "0".repeat(16),
 } satisfies Partial<PageExtract>;

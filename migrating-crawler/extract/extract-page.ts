@@ -1,14 +1,14 @@
 /** Turns a fetched body into what is sent to the coordinator (design section 8). Every string and list fits the message. */
+import { stemmingOf, textSearchConfigOf } from "#core/words/words";
 import { composed } from "#protocol/composed";
 import { maySearch, type StatedPreference } from "#protocol/preferences";
-import { maxPageLinks, type OtherReading, type PageExtract } from "#protocol/result";
+import { maxPageLinks, maxTextCharacters, type OtherReading, type PageExtract } from "#protocol/result";
 import { robotsWords } from "../preferences/content-usage.ts";
 import { inlineLicense, namedLicense } from "../preferences/rsl.ts";
 import { mergedStatements } from "../preferences/statements.ts";
 import { tdmReservation } from "../preferences/tdm-reservation.ts";
 import { shipLinks, withoutSession } from "../traps/link-trap.ts";
 import { decodeSource } from "./charset.ts";
-import { type Dictionary, dictionaryOf, textSearchConfigOf } from "./dictionaries.ts";
 import { mediaType } from "./document-kind.ts";
 import {
   bodyDigest,
@@ -20,7 +20,6 @@ import {
 } from "./extract-list.ts";
 import { mark } from "./html-tags.ts";
 import { languageOf } from "./language.ts";
-import { LexemeVector, type Weight } from "./lexemes.ts";
 import { isHeading, mainBlocks, mainPictures } from "./main-text.ts";
 import { pageDates } from "./page-dates.ts";
 import {
@@ -41,9 +40,8 @@ import {
   resolveUrl,
 } from "./resolve-url.ts";
 import { isSampled, type LinksOfTwo, linksOfTwo, oneOfPages, pageDifference } from "./second-opinion.ts";
+import { Simhash } from "./simhash.ts";
 import type { SourceText } from "./source-text.ts";
-
-const maxExcerptCharacters = 600;
 
 export interface FetchedBody extends FetchedList {
   readonly contentLanguage: string | null;
@@ -54,8 +52,6 @@ export interface FetchedBody extends FetchedList {
   /** The `Link` headers, which may declare a canonical URL. */
   readonly linkHeader?: LinkHeader;
   readonly nowMs?: number;
-  /** Major version of the Postgres server that receives the lexemes. Default: the newest. */
-  readonly postgresVersion?: number | undefined;
   /** Compare the links with a second parser's, even if the digest does not select the page. */
   readonly wantsSecondOpinion?: boolean;
   /** The extraction awaits this before and during long computations, because probes need the processor. */
@@ -152,10 +148,17 @@ function directivesOf(
 
 type IndexedFacts = Pick<
   PageExtract,
-  "language" | "detectedLanguage" | "textSearchConfig" | "lexemes" | "excerpt" | "words" | "simhash"
+  | "language"
+  | "detectedLanguage"
+  | "textSearchConfig"
+  | "text"
+  | "unquoted"
+  | "snippetCharacters"
+  | "words"
+  | "simhash"
 >;
 
-/** If the page forbids indexing or showing its text, none of it is sent. */
+/** If the page forbids indexing, none of its text is sent. */
 async function indexed(
   read: ReadPage,
   body: FetchedBody,
@@ -163,40 +166,30 @@ async function indexed(
   turns: WorkTurns,
 ): Promise<IndexedFacts> {
   const { notes } = read;
-  const { pieces, prose, quotable } = pageText(read);
+  const isPlain = mediaType(body.contentType) === "text/plain";
+  const { text, unquoted, prose } = pageText(read, isPlain ? tidyLines : tidy);
   const { language, detected } = await languageOf({
     declared: notes.language ?? notes.contentLanguage,
     contentLanguage: body.contentLanguage,
     text: prose,
   });
-  const config = textSearchConfigOf(language);
-  const said = { title: titleOf(read), description: descriptionOf(read), pieces };
-  const vector = await vectorOf(said, await dictionaryOf(config, body.postgresVersion), turns);
-  return {
-    language,
-    ...(detected === null ? {} : { detectedLanguage: detected }),
-    textSearchConfig: config,
-    lexemes: noindex ? "" : vector.toString(),
-    excerpt: cutAt(quotable, noindex ? 0 : Math.min(maxExcerptCharacters, excerptCharacters)),
-    words: vector.words,
-    simhash: vector.simhash(),
-  };
-}
-
-async function vectorOf(
-  said: { readonly title: string; readonly description: string; readonly pieces: readonly TextPiece[] },
-  dictionary: Dictionary,
-  turns: WorkTurns,
-): Promise<LexemeVector> {
-  const vector = new LexemeVector(dictionary);
-  vector.add(said.title, "A");
-  vector.add(said.description, "B");
-  for (const { weight, text } of said.pieces) {
-    vector.add(text, weight);
+  const textSearchConfig = textSearchConfigOf(language);
+  const simhash = new Simhash(await stemmingOf(textSearchConfig));
+  for (const part of [titleOf(read), descriptionOf(read), ...text.split("\n"), ...unquoted.split("\n")]) {
+    simhash.add(part);
     const turn = turns.next();
     if (turn !== null) await turn;
   }
-  return vector;
+  return {
+    language,
+    ...(detected === null ? {} : { detectedLanguage: detected }),
+    textSearchConfig,
+    text: noindex ? "" : text,
+    ...(noindex || unquoted === "" ? {} : { unquoted }),
+    ...(excerptCharacters < maxTextCharacters ? { snippetCharacters: excerptCharacters } : {}),
+    words: simhash.words,
+    simhash: simhash.toString(),
+  };
 }
 
 const maxPlainCharacters = 1_000_000;
@@ -226,44 +219,47 @@ function plainPage(source: SourceText): ReadPage {
   };
 }
 
-// Builds the page's text for the index and the excerpt from the main blocks. Consecutive blocks of the same weight are joined.
-
-interface TextPiece {
-  readonly weight: Weight;
-  readonly text: string;
-}
+// Builds the page's text from the main blocks and pictures.
 
 interface PageText {
-  readonly pieces: readonly TextPiece[];
-  /** The start of the running text, long enough for an excerpt and for language detection. */
+  /** What may be quoted, one block per line. */
+  readonly text: string;
+  readonly unquoted: string;
+  /** The start of the running text, long enough for language detection. */
   readonly prose: string;
-  readonly quotable: string;
 }
-
-/** Limits the length of joined pieces, so that other work can run in between. */
-const longPieceCharacters = 16 * 1024;
 
 const maxProseCharacters = 3000;
 
-export function pageText(read: Pick<ReadPage, "blocks" | "alts" | "containers" | "notes">): PageText {
-  const pieces: { weight: Weight; text: string }[] = [];
-  let [prose, quotable] = ["", ""];
+export function pageText(
+  read: Pick<ReadPage, "blocks" | "alts" | "containers" | "notes">,
+  tidied: (text: string) => string = tidy,
+): PageText {
   const blocks = mainBlocks(read.blocks, read.containers, () => isArticle(read.notes));
+  const [quotable, others]: [string[], string[]] = [[], []];
+  let prose = "";
   for (const block of blocks) {
-    const { text, marks } = block;
-    const weight = isHeading(block) ? "B" : "D";
-    const last = pieces.at(-1);
-    if (last?.weight === weight && last.text.length < longPieceCharacters) last.text += `\n${text}`;
-    else pieces.push({ weight, text });
-    if (weight === "B") continue;
-    const part = `${text.slice(0, maxProseCharacters)} `;
-    if (prose.length < maxProseCharacters) prose += part;
-    if ((marks & mark.unquoted) === 0 && quotable.length < maxProseCharacters) quotable += part;
+    const text = tidied(block.text);
+    ((block.marks & mark.unquoted) === 0 ? quotable : others).push(text);
+    if (prose.length < maxProseCharacters && !isHeading(block))
+      prose += `${text.slice(0, maxProseCharacters)} `;
   }
-  const alts = mainPictures(read, blocks);
-  if (alts.length > 0) pieces.push({ weight: "D", text: alts.map(({ text }) => text).join("\n") });
-  const whole = tidy(prose);
-  return { pieces, prose: whole, quotable: quotable === prose ? whole : tidy(quotable) };
+  for (const { text } of mainPictures(read, blocks)) others.push(tidy(text));
+  const text = cutBetweenWords(quotable.join("\n"), maxTextCharacters);
+  const unquoted = cutBetweenWords(others.join("\n"), maxTextCharacters - text.length);
+  return { text, unquoted, prose: tidy(prose) };
+}
+
+const tidyLines = (text: string): string => text.split("\n").map(tidy).filter(Boolean).join("\n");
+
+/** A single word that is longer than this is cut, too. */
+const longestWord = 1000;
+
+function cutBetweenWords(text: string, most: number): string {
+  if (text.length <= most) return cutAt(text, most);
+  const end = Math.max(text.lastIndexOf(" ", most), text.lastIndexOf("\n", most));
+  const cut = text.slice(0, end > most - longestWord ? Math.max(0, end) : most);
+  return cutAt(cut.replace(/[\ud800-\udbff]$/, ""), most);
 }
 
 /** Keeps each URL once, with the first meaningful anchor. A page-wide nofollow applies to all links. */

@@ -207,7 +207,7 @@ const duplicateBits = 3;
 /** The looser limit for several pages of one pattern. A few changed words in 200 change this many bits. */
 const alikeBits = 5;
 
-/** The excerpt contains the full text of pages with fewer words. */
+/** Pages with fewer words are also compared word by word. */
 const shortWords = 60;
 
 export function pagePrint(page: PageExtract, url: string): PagePrint {
@@ -240,7 +240,7 @@ function isNear(one: PagePrint, other: PagePrint, bits: number): boolean {
 function gistOf(page: PageExtract, url: string): string {
   const { pathname } = new URL(url);
   const name = pathname.split("/").findLast((segment) => segment !== "") ?? "";
-  const text = [page.title, ...page.headings.map((heading) => heading.text), page.excerpt].join("\n");
+  const text = [page.title, ...page.headings.map((heading) => heading.text), page.text].join("\n");
   const without = text.replaceAll(pathname, " ");
   return (name.length < 4 ? without : without.replaceAll(name, " ")).toLowerCase().replace(/[\d\s]+/g, " ");
 }

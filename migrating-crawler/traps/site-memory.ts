@@ -85,7 +85,8 @@ async function ask(memory: HostMemory, at: JudgedAt): Promise<void> {
 
 /** Nothing of the page is indexed. Its links are those of every page, or random. */
 function withoutContent(page: PageExtract): PageExtract {
-  return { ...page, softNotFound: true, lexemes: "", links: [] };
+  const { unquoted: _, ...rest } = page;
+  return { ...rest, softNotFound: true, text: "", links: [] };
 }
 
 function withoutKnownTraps(page: PageExtract, memory: HostMemory, hostname: string): PageExtract {
@@ -116,7 +117,7 @@ function suspicionOf(page: PageExtract, at: { readonly url: string; readonly isA
   const mainHeading = page.headings.find((heading) => heading.level <= 2)?.text ?? "";
   const said = [page.title, mainHeading].map(saysNotFound);
   if (said.includes("said")) return "certain";
-  const hinted = said.includes("hinted") || mentionsNotFound(page.excerpt);
+  const hinted = said.includes("hinted") || mentionsNotFound(page.text);
   return hinted || at.isAlike ? "likely" : "none";
 }
 
@@ -213,10 +214,10 @@ export function saysNotFound(title: string): "said" | "hinted" | null {
   return tells(plainWords(bounded)) ? "hinted" : null;
 }
 
-/** Whether the start of a text contains a phrase, or consists of nothing else. */
+/** Whether the start of a text contains a phrase, or a line that consists of nothing else. */
 export function mentionsNotFound(text: string): boolean {
-  const words = plainWords(text.slice(0, 600));
-  return known.has(words) || tells(words);
+  const start = text.slice(0, 600);
+  return start.split("\n").some((line) => known.has(plainWords(line))) || tells(plainWords(start));
 }
 
 function tells(words: string): boolean {

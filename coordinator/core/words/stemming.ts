@@ -75,8 +75,8 @@ async function loaded(configuration: string): Promise<Stemming> {
 
 const otherScripts = new Set(["arabic", "armenian", "russian", "tamil"]);
 
-/** Takes some megabytes. A page has several hundred words, few of which are in no other page. */
-const mostKept = 50_000;
+/** Takes about two megabytes. A page has several hundred words, few of which are in no other page. */
+const mostKept = 20_000;
 
 /** Copies the word, because a slice of 13 or more units keeps the whole text in memory. */
 function flat(word: string): string {

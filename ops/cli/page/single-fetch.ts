@@ -197,7 +197,7 @@ const shownLinks = 20;
 const shownHeadings = 8;
 
 export function pageText(page: PageExtract): string {
-  const { links, headings, foreignLinks = [], lexemes: _, ...facts } = page;
+  const { links, headings, foreignLinks = [], text: _, unquoted: __, ...facts } = page;
   const counts = { linksInAll: links.length, foreignLinks: foreignLinks.length || null };
   const shown = { headings: headings.slice(0, shownHeadings), links: links.slice(0, shownLinks) };
   return answerText(

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { z } from "zod";
 import { UsageError } from "#core/errors";
-import { readStopWords } from "#crawler/extract/stop-words";
+import { readStopWords } from "#core/words/stop-words-resolver";
 
 interface BuiltBundle {
   readonly file: string;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readStopWords } from "#crawler/extract/stop-words";
+import { readStopWords } from "#core/words/stop-words-resolver";
 import { bundleCrawler } from "../../../ops/bundle-crawler.mjs";
 import { goodHosts } from "./real-pages.ts";
 

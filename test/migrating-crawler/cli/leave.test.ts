@@ -16,10 +16,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readStopWords } from "#core/words/stop-words-resolver";
 import { leaveCoordinator } from "#crawler/cli/leave-command";
 import type { PartnerSurroundings } from "#crawler/cli/partner-commands";
 import { readMembership } from "#crawler/core/membership";
-import { readStopWords } from "#crawler/extract/stop-words";
 import { bundlePartnerProgram } from "../../../ops/bundle-crawler.mjs";
 import { atEnd } from "../../support/at-end.ts";
 import { builtProgram } from "../../support/built-command.ts";
