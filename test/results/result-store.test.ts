@@ -281,6 +281,25 @@ test("a result that the database cannot store fails alone, as the crawler's faul
   expect(await world.rows("select ending from lease")).toEqual([{ ending: "done" }]);
 });
 
+test("a text is written again only when it changed", async () => {
+  const { crawlerId, leaseId } = await world.leased(root);
+  const visit = async (sequence: number, held: string, text: string) => {
+    const page = { text, title: `Visit ${sequence}`, digest: `${sequence}`.repeat(64) };
+    await world.take(crawlerId, [arrivedResult({ sequence, leaseId: held, url: root, page })]);
+    return (await world.rows<{ written: string }>("select xmin::text as written, text from document"))[0]!;
+  };
+  const again = async () => (await world.lease(crawlerId, secondsAfterNoon(100_000)))[0]!.leaseId;
+
+  const first = await visit(1, leaseId, "The ferries sail");
+  const second = await visit(2, await again(), "The ferries sail");
+  const third = await visit(3, await again(), "The ferries stay");
+
+  expect(second).toEqual(first);
+  expect(third).toMatchObject({ text: "The ferries stay" });
+  expect(third.written).not.toBe(first.written);
+  expect(await world.rows("select title from page")).toEqual([{ title: "Visit 3" }]);
+});
+
 test("sequences without a result are acknowledged, and the acknowledgement never goes back", async () => {
   const { crawlerId } = await world.leased(root);
 

@@ -116,7 +116,8 @@ const excerptCharacters = 600;
 
 const pageSql = `
   select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title, d.description, d.headings,
-    left(d.text, least(${excerptCharacters}, d.snippet_characters)) as excerpt, p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
+    left(d.text, least(${excerptCharacters}, d.snippet_characters)) as excerpt,
+    p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
     p.text_search_config as "textSearchConfig", p.content_type as "contentType", p.status,
     p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt", d.structured,
     p.fetched_at as "fetchedAt", c.name as crawler, s.country, p.words,
