@@ -18,17 +18,16 @@ import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-clie
 import { seededRandom } from "#core/random";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
+import { FaultyDoor } from "../../engine/faulty-door.ts";
+import { askEngine, documentsOf, openSearchClasses, sharedOpenSearch } from "../../engine/open-search.ts";
 import { testDatabase } from "../../support/database.ts";
 import { addLinks } from "../../support/links.ts";
-import { OpenSearchStandIn } from "../../support/opensearch-stand-in.ts";
 import { seedChange } from "../../support/seed-changes.ts";
 import { seedPage, seedWorld, worldNow } from "../../support/seed-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 let database: Database;
 let pool: Pool;
-let engine: OpenSearchStandIn;
-let origin: string;
 let folder: string;
 beforeAll(async () => {
   folder = temporaryFolder("nearcrawl-export-");
@@ -37,11 +36,8 @@ beforeEach(async () => {
   database = await testDatabase();
   pool = database.pool;
   await seedWorld(pool);
-  engine = new OpenSearchStandIn();
-  origin = await engine.listen();
 });
 afterEach(async () => {
-  await engine.close();
   await database.close();
 });
 
@@ -76,40 +72,12 @@ function keyOf(url: string) {
   return key;
 }
 
-const troubles: string[] = [];
-const pauses: number[] = [];
-
-function openSearch(parts: { readonly pause?: () => Promise<void> } = {}): OpenSearchIndex {
-  return new OpenSearchIndex({
-    ...{ origin, index: "pages", authorization: "Basic eDp5", authorities: null },
-    pause: async (ms) => {
-      pauses.push(ms);
-      await parts.pause?.();
-    },
-    random: () => 1,
-    onTrouble: (words) => troubles.push(words),
-    timeoutMs: 5000,
-  });
-}
-
-async function toEngine(options: { readonly full?: boolean } = {}, signal?: AbortSignal) {
-  const target = openSearch();
-  try {
-    return await run(target, options, signal);
-  } finally {
-    await target.close();
-  }
-}
-
 async function run(target: ExportTarget, options: { readonly full?: boolean } = {}, signal?: AbortSignal) {
   return await exportIndex(
     { reads: createExportReads(pool), target, nowMs: () => performance.now(), ...(signal && { signal }) },
     options,
   );
 }
-
-const titles = () =>
-  Object.fromEntries([...engine.documents("pages").values()].map(({ url, title }) => [String(url), title]));
 
 /** What the search would show, from its own tables. */
 async function shown(): Promise<Record<string, string>> {
@@ -121,7 +89,56 @@ async function shown(): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ url, title }) => [url, title]));
 }
 
-describe("an index of OpenSearch", () => {
+const classes = openSearchClasses();
+
+describe.skipIf(classes === null)("an index of OpenSearch", () => {
+  let url: string;
+  let engine: FaultyDoor;
+  let origin: string;
+  let index: string;
+  let made = 0;
+  beforeAll(async () => {
+    url = await sharedOpenSearch(classes!);
+  });
+  beforeEach(async () => {
+    index = `pages-${process.pid}-${made++}`;
+    engine = new FaultyDoor(url);
+    origin = await engine.listen();
+  });
+  afterEach(async () => {
+    await engine.close();
+    await askEngine(`${url}/${index}?ignore_unavailable=true`, { method: "DELETE" });
+  });
+
+  const documents = async () => await documentsOf(`${url}/${index}`);
+  const titles = async () =>
+    Object.fromEntries([...(await documents()).values()].map(({ url, title }) => [String(url), title]));
+
+  const troubles: string[] = [];
+  const pauses: number[] = [];
+
+  function openSearch(parts: { readonly pause?: () => Promise<void> } = {}): OpenSearchIndex {
+    return new OpenSearchIndex({
+      ...{ origin, index, authorization: "Basic eDp5", authorities: null },
+      pause: async (ms) => {
+        pauses.push(ms);
+        await parts.pause?.();
+      },
+      random: () => 1,
+      onTrouble: (words) => troubles.push(words),
+      timeoutMs: 5000,
+    });
+  }
+
+  async function toEngine(options: { readonly full?: boolean } = {}, signal?: AbortSignal) {
+    const target = openSearch();
+    try {
+      return await run(target, options, signal);
+    } finally {
+      await target.close();
+    }
+  }
+
   it("has every page that the search shows, and follows changes", async () => {
     await store(www("a"), "First");
     await store(www("b"), "Second");
@@ -141,9 +158,9 @@ describe("an index of OpenSearch", () => {
       cursor: 2,
     });
     expect(second).toMatchObject({ full: null, indexed: 2, deleted: 1, cursor: 5 });
-    expect(titles()).toEqual({ [www("b")]: "Second, changed", [www("c")]: "Third" });
-    expect(engine.bodies.get("pages")).toMatchObject({
-      mappings: { dynamic: false, properties: { lexemes: { analyzer: "whitespace" } } },
+    expect(await titles()).toEqual({ [www("b")]: "Second, changed", [www("c")]: "Third" });
+    expect((await askEngine<Record<string, unknown>>(`${url}/${index}`))[index]).toMatchObject({
+      mappings: { dynamic: "false", properties: { terms: { analyzer: "whitespace" } } },
     });
     expect(engine.requests.every(({ authorization }) => authorization === "Basic eDp5")).toBe(true);
   });
@@ -181,7 +198,7 @@ describe("an index of OpenSearch", () => {
 
     await toEngine();
 
-    expect(engine.documents("pages").get(documentId({ hostHash, urlHash }))).toEqual({
+    expect((await documents()).get(documentId({ hostHash, urlHash }))).toEqual({
       ...{ url: www("walk"), host: "www.example.org", title: "Walks at the harbour", description: "By boat" },
       ...{
         headings: ["Harbour"],
@@ -229,7 +246,7 @@ describe("an index of OpenSearch", () => {
     );
     await createOptOutMarks(pool).apply(worldNow);
     await toEngine();
-    const hidden = titles();
+    const hidden = await titles();
     await pool.query("update opt_out set ended_at = $1, ending = 'lifted'", [worldNow]);
     await createOptOutMarks(pool).apply(worldNow);
     await toEngine();
@@ -237,8 +254,8 @@ describe("an index of OpenSearch", () => {
     await toEngine();
 
     expect(hidden).toEqual({ "https://de.example.org/": "Other host" });
-    expect(titles()).toEqual(await shown());
-    expect(Object.keys(titles())).toHaveLength(3);
+    expect(await titles()).toEqual(await shown());
+    expect(Object.keys(await titles())).toHaveLength(3);
   });
 
   it("loses the pages of a confirmed opt-out, which are deleted in the database", async () => {
@@ -254,7 +271,7 @@ describe("an index of OpenSearch", () => {
     const summary = await toEngine();
 
     expect(summary.full).toBeNull();
-    expect(titles()).toEqual({});
+    expect(await titles()).toEqual({});
   });
 
   it("loses a page whose site forbids search", async () => {
@@ -271,15 +288,13 @@ describe("an index of OpenSearch", () => {
     await tellChange(www("a"), "preferences-changed");
     await toEngine();
 
-    expect(titles()).toEqual({});
+    expect(await titles()).toEqual({});
   });
 
   it("does not change when a batch is sent twice", async () => {
     await store(www("a"));
     await toEngine();
     await store(www("b"));
-    const { effects } = engine;
-
     let isFirst = true;
     engine.refuse = (_, path) => {
       const cut = path === "/_bulk" && isFirst;
@@ -288,9 +303,9 @@ describe("an index of OpenSearch", () => {
     };
     const summary = await toEngine();
 
-    expect(summary).toMatchObject({ indexed: 0, alreadyThere: 1 });
-    expect(engine.effects).toBe(effects + 1);
-    expect(titles()).toEqual(await shown());
+    expect(summary).toMatchObject({ indexed: 1, alreadyThere: 0 });
+    expect(engine.requests.filter(({ path }) => path === "/_bulk")).toHaveLength(3);
+    expect(await titles()).toEqual(await shown());
   });
 
   it("is exported in full again when the feed no longer reaches its cursor, without pages gone since", async () => {
@@ -307,8 +322,8 @@ describe("an index of OpenSearch", () => {
       full: "changes through number 4 are no longer kept (policy changes.keepDays)",
       removed: 1,
     });
-    expect(titles()).toEqual(await shown());
-    expect(Object.keys(titles())).toEqual([www("b"), www("c")]);
+    expect(await titles()).toEqual(await shown());
+    expect(Object.keys(await titles())).toEqual([www("b"), www("c")]);
   });
 
   it("is exported in full again after a restore of the database, with the restored pages", async () => {
@@ -330,31 +345,36 @@ describe("an index of OpenSearch", () => {
       full: "the database went back: it is in epoch 2, and was in 1",
       removed: 1,
     });
-    expect(titles()).toEqual({ [www("a")]: "Before" });
+    expect(await titles()).toEqual({ [www("a")]: "Before" });
   });
 
   it("continues from the cursor that it was restored with", async () => {
     await store(www("a"), "Old");
     await toEngine();
-    const snapshot = structuredClone(engine.indices.get("pages")!);
+    const repository = `${url}/_snapshot/kept`;
+    const settings = { location: `kept-${process.pid}` };
+    await askEngine(repository, { method: "PUT", body: { type: "fs", settings } });
+    const snapshot = `${repository}/${index}`;
+    await askEngine(`${snapshot}?wait_for_completion=true`, { method: "PUT", body: { indices: index } });
     await store(www("a"), "New", "changed");
     await toEngine();
-    engine.indices.set("pages", snapshot);
+    await askEngine(`${url}/${index}`, { method: "DELETE" });
+    await askEngine(`${snapshot}/_restore?wait_for_completion=true`, { method: "POST" });
 
     const summary = await toEngine();
 
     expect(summary).toMatchObject({ full: null, indexed: 1 });
-    expect(titles()).toEqual({ [www("a")]: "New" });
+    expect(await titles()).toEqual({ [www("a")]: "New" });
   });
 
   it("is the same after two full exports", async () => {
     await store(www("a"));
     await toEngine();
-    const before = structuredClone(engine.documents("pages"));
+    const before = await documents();
 
-    expect(await toEngine({ full: true })).toMatchObject({ full: "asked for", alreadyThere: 1, removed: 0 });
+    expect(await toEngine({ full: true })).toMatchObject({ full: "asked for", indexed: 1, removed: 0 });
 
-    expect(engine.documents("pages")).toEqual(before);
+    expect(await documents()).toEqual(before);
   });
 
   it("waits as long as a busy target says", async () => {
@@ -367,14 +387,14 @@ describe("an index of OpenSearch", () => {
     await toEngine();
 
     expect(pauses).toEqual([7000, 7000, 7000]);
-    expect(Object.keys(titles())).toEqual([www("a")]);
+    expect(Object.keys(await titles())).toEqual([www("a")]);
   });
 
   it("resends only the documents of a batch that the target had no room for", async () => {
     for (const name of ["a", "b", "c"]) await store(www(name));
     const busy = documentId(keyOf(www("b")));
     let left = 2;
-    engine.refuseDocument = (id) => (id === busy && left-- > 0 ? 429 : null);
+    engine.hasNoRoomFor = (id) => id === busy && left-- > 0;
 
     const summary = await toEngine();
 
@@ -383,26 +403,31 @@ describe("an index of OpenSearch", () => {
     expect(bulks[1]).toBeLessThan(bulks[0]! / 2);
   });
 
+  /** Than a term of the engine may be. */
+  const tooLong = "update page set content_type = repeat('x', 40000)";
+
   it("reports a refused document and exports the others", async () => {
     troubles.length = 0;
     await store(www("a"));
     await store(www("odd"));
     const odd = documentId(keyOf(www("odd")));
-    engine.refuseDocument = (id) => (id === odd ? 400 : null);
+    await pool.query(`${tooLong} where url = $1`, [www("odd")]);
 
     const summary = await toEngine();
 
     expect(summary).toMatchObject({ indexed: 1, rejected: 1 });
-    expect(troubles).toEqual([`document ${odd} (${www("odd")}) is left out: refused_exception: as told`]);
+    expect(troubles[0]).toContain(
+      `document ${odd} (${www("odd")}) is left out: illegal_argument_exception: Document contains`,
+    );
   });
 
   it("ends when most are refused, with the cursor unchanged", async () => {
     for (let n = 0; n < 12; n += 1) await store(www(`page-${n}`));
-    engine.refuseDocument = () => 400;
+    await pool.query(tooLong);
 
     await expect(toEngine()).rejects.toThrow(/refuses 12 of 12 documents, so it is not theirs/);
 
-    engine.refuseDocument = () => null;
+    await pool.query("update page set content_type = 'text/html'");
     expect(await toEngine()).toMatchObject({
       full: "an export of all pages was broken off, and goes on",
       indexed: 12,
@@ -465,7 +490,7 @@ describe("an index of OpenSearch", () => {
     await toEngine();
 
     expect(broken).toBeGreaterThan(10);
-    expect(titles()).toEqual(await shown());
+    expect(await titles()).toEqual(await shown());
   });
 });
 

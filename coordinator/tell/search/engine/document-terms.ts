@@ -13,6 +13,11 @@ export interface DocumentTerms {
   readonly text: string;
 }
 
+/** How many times a term counts in the score for each that it is in a field: whole numbers, at least 1. */
+export const termWeights: Readonly<Record<keyof DocumentTerms, number>> = {
+  ...{ title: 4, headings: 2, anchors: 2, address: 1, text: 1 },
+};
+
 /** Increases when the terms of the same page change, so that engines index all pages again. */
 export const termsEdition = 1;
 

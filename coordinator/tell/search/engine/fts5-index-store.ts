@@ -17,7 +17,7 @@ import {
   type Written,
 } from "../export/export-index.ts";
 import type { ExportedDocument, Operation } from "../export/export-operation.ts";
-import { documentTerms, termsEdition } from "./document-terms.ts";
+import { documentTerms, termsEdition, termWeights } from "./document-terms.ts";
 import { filterSql, matchOf } from "./fts5-query.ts";
 import type { EngineAnswer, EngineMatch, EngineQuestion, WrittenWord } from "./search-engine.ts";
 import { openSqlite, type Sqlite, type SqliteValue } from "./sqlite.ts";
@@ -60,7 +60,7 @@ const schema = `
   pragma user_version = ${fileFormat};`;
 
 /** Of title, headings, anchors, address, text and configuration, in BM25. */
-const weights = "4, 2, 2, 1, 1, 0";
+const weights = [...Object.values(termWeights), 0].join();
 
 /** A search that takes longer ends with the best that it has found. */
 const longestMs = 1000;

@@ -7,22 +7,23 @@
  * mapping is wrong\n anything else the export ends; what was taken stays, and the next one resumes there
  */
 
-import { Agent, type Dispatcher } from "undici";
 import { z } from "zod";
 import { ExportError } from "#core/errors";
-import { retryAfterSeconds } from "../../../core/foreign-dates.ts";
+import {
+  causeWords,
+  errorType,
+  errorWords,
+  type OpenSearchAnswer,
+  OpenSearchHttp,
+  type OpenSearchPlace,
+  reasonOf,
+  statusWords,
+} from "../engine/opensearch-http.ts";
+import { indexBody, indexedDocument } from "../engine/opensearch-mapping.ts";
 import { type ExportState, type ExportTarget, exportStateSchema, type Written } from "./export-index.ts";
 import type { Operation } from "./export-operation.ts";
-import { indexBody } from "./opensearch-index.ts";
 
-interface OpenSearchPorts {
-  /** Without a path or credentials. */
-  readonly origin: string;
-  readonly index: string;
-  /** The header's value; null if the target needs none. */
-  readonly authorization: string | null;
-  /** The authorities that may sign its certificate, in PEM form; null means the public ones. */
-  readonly authorities: string | null;
+interface OpenSearchPorts extends OpenSearchPlace {
   readonly pause: (ms: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
@@ -34,42 +35,28 @@ interface OpenSearchPorts {
 const cursorId = "nearcrawl-cursor";
 
 const usualTimeoutMs = 120_000;
-const connectTimeoutMs = 10_000;
 /** The pauses between the tries add up to about five minutes. */
 const mostTries = 12;
 const firstPauseMs = 500;
 const longestPauseMs = 60_000;
 /** The limit of one request. */
 const mostBulkBytes = 5_000_000;
-const mostAnswerBytes = 64 * 1024 * 1024;
 const removedAtOnce = 10_000;
 /** At most this many refused documents are reported one by one. */
 const mostTold = 5;
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
 export class OpenSearchIndex implements ExportTarget {
   readonly #ports: OpenSearchPorts;
-  readonly #agent: Agent;
+  readonly #http: OpenSearchHttp;
   #told = 0;
 
   constructor(ports: OpenSearchPorts) {
     this.#ports = ports;
-    const timeout = ports.timeoutMs ?? usualTimeoutMs;
-    this.#agent = new Agent({
-      connections: 2,
-      headersTimeout: timeout,
-      bodyTimeout: timeout,
-      maxResponseSize: mostAnswerBytes,
-      connect: { timeout: connectTimeoutMs, ...(ports.authorities !== null && { ca: ports.authorities }) },
-    });
+    this.#http = new OpenSearchHttp(ports, { timeoutMs: ports.timeoutMs ?? usualTimeoutMs, connections: 2 });
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await this.#http.close();
   }
 
   /** Creates the index if there is none. */
@@ -78,7 +65,7 @@ export class OpenSearchIndex implements ExportTarget {
     const found = await this.#ask("HEAD", "", null, [404]);
     if (found.status === 404) {
       const made = await this.#ask("PUT", "", JSON.stringify(indexBody), [400]);
-      if (made.status === 400 && typeOf(made.body) !== "resource_already_exists_exception")
+      if (made.status === 400 && errorType(made.body) !== "resource_already_exists_exception")
         throw new ExportError(`the index ${index} cannot be made: ${reasonOf(made.body)}`);
       return "the index was not there";
     }
@@ -120,40 +107,40 @@ export class OpenSearchIndex implements ExportTarget {
         throw new ExportError(
           `${version_conflicts} old documents change whenever they are to be removed: does something else write into ${this.#ports.index}?`,
         );
-      if (conflicts > 0) await this.#pause(conflicts, null);
+      if (conflicts > 0) await this.#pause(conflicts);
     }
   }
 
   async write(operations: readonly Operation[]): Promise<Written> {
     const written = { indexed: 0, deleted: 0, alreadyThere: 0, rejected: 0 };
-    for (const batch of batchesOf(operations)) await this.#bulk(batch, written);
+    for await (const batch of batchesOf(operations)) await this.#bulk(batch, written);
     return written;
   }
 
-  async #bulk(batch: readonly Operation[], written: Counts): Promise<void> {
+  async #bulk(batch: readonly Sent[], written: Counts): Promise<void> {
     let left = batch;
     for (let tries = 1; ; tries += 1) {
       const path = "/_bulk?filter_path=errors,items.*._id,items.*.status,items.*.error";
-      const answer = await this.#ask("POST", path, left.map(bulkLines).join(""), [413]);
+      const answer = await this.#ask("POST", path, left.map(({ lines }) => lines).join(""), [413]);
       if (answer.status === 413) return await this.#halves(left, written);
       const { items } = this.#read(bulkSchema, answer.body);
       if (items.length !== left.length)
         throw new ExportError(`${this.#place} answered ${items.length} of ${left.length} documents`);
       const outcomes = items.map((item) => Object.values(item)[0]!);
-      const again = left.filter((operation, at) => this.#count(operation, outcomes[at]!, written));
+      const again = left.filter(({ operation }, at) => this.#count(operation, outcomes[at]!, written));
       this.#refuseMapping(left, outcomes);
       if (again.length === 0) return;
       if (tries === mostTries)
         throw new ExportError(`${this.#place} did not take ${again.length} documents in ${tries} tries`);
-      await this.#pause(tries, null);
+      await this.#pause(tries);
       left = again;
     }
   }
 
-  async #halves(batch: readonly Operation[], written: Counts): Promise<void> {
+  async #halves(batch: readonly Sent[], written: Counts): Promise<void> {
     if (batch.length === 1) {
       written.rejected += 1;
-      this.#tell(batch[0]!, "it is too large for the target (413)");
+      this.#tell(batch[0]!.operation, "it is too large for the target (413)");
       return;
     }
     const half = Math.ceil(batch.length / 2);
@@ -169,19 +156,19 @@ export class OpenSearchIndex implements ExportTarget {
     else if (status === 409) written.alreadyThere += 1;
     else if (status === 400) {
       written.rejected += 1;
-      this.#tell(operation, wordsOf(error));
+      this.#tell(operation, errorWords(error));
     } else
       throw new ExportError(
-        `${this.#place} answered ${status} to document ${operation.id}: ${wordsOf(error)}`,
+        `${this.#place} answered ${status} to document ${operation.id}: ${errorWords(error)}`,
       );
     return false;
   }
 
-  #refuseMapping(batch: readonly Operation[], outcomes: readonly Outcome[]): void {
+  #refuseMapping(batch: readonly Sent[], outcomes: readonly Outcome[]): void {
     const refused = outcomes.filter(({ status }) => status === 400);
     if (batch.length >= 10 && 2 * refused.length > batch.length)
       throw new ExportError(
-        `${this.#place} refuses ${refused.length} of ${batch.length} documents, so it is not theirs: ${wordsOf(refused[0]!.error)}`,
+        `${this.#place} refuses ${refused.length} of ${batch.length} documents, so it is not theirs: ${errorWords(refused[0]!.error)}`,
       );
   }
 
@@ -194,7 +181,7 @@ export class OpenSearchIndex implements ExportTarget {
   }
 
   get #place(): string {
-    return `${this.#ports.origin}/${this.#ports.index}`;
+    return this.#http.name;
   }
 
   /** Returns answers of 2xx and the statuses named. All others end in an ExportError, temporary ones after many tries. */
@@ -203,57 +190,26 @@ export class OpenSearchIndex implements ExportTarget {
     path: string,
     body: string | null,
     expected: readonly number[] = [],
-  ): Promise<Answer> {
+  ): Promise<OpenSearchAnswer> {
     for (let tries = 1; ; tries += 1) {
-      const answer = await this.#askOnce(method, path, body).catch((error: unknown) => error as Error);
-      if (!(answer instanceof Error) && (answer.status < 300 || expected.includes(answer.status)))
-        return answer;
-      const words =
-        answer instanceof Error ? causeOf(answer) : `status ${answer.status} ${reasonOf(answer.body)}`.trim();
-      const mayPass =
-        answer instanceof Error ? mayComeBack(answer) : answer.status === 429 || answer.status >= 500;
+      const answer = await this.#http.ask(method, path, body).catch((error: unknown) => error as Error);
+      const isError = answer instanceof Error;
+      if (!isError && (answer.status < 300 || expected.includes(answer.status))) return answer;
+      const words = isError ? causeWords(answer) : statusWords(answer);
+      const mayPass = isError ? mayComeBack(answer) : answer.status === 429 || answer.status >= 500;
       if (!mayPass || tries === mostTries)
         throw new ExportError(`${this.#place}: ${words}${tries > 1 ? `, after ${tries} tries` : ""}`, {
-          ...(answer instanceof Error && { cause: answer }),
+          ...(isError && { cause: answer }),
         });
       this.#ports.onTrouble(`${this.#place}: ${words}; it is tried again`);
-      await this.#pause(tries, answer instanceof Error ? null : answer.retryAfterMs);
+      await this.#pause(tries, isError ? 0 : Math.min(2 * longestPauseMs, answer.retryAfterMs));
     }
   }
 
-  async #askOnce(
-    method: Dispatcher.HttpMethod,
-    path: string,
-    body: string | null,
-  ): Promise<Answer & { readonly retryAfterMs: number | null }> {
-    const { origin, index, authorization } = this.#ports;
-    // Redirects are not followed: the credentials are for this server only.
-    const answer = await this.#agent.request({
-      origin,
-      path: `/${encodeURIComponent(index)}${path}`,
-      method,
-      body,
-      headers: {
-        accept: "application/json",
-        ...(body !== null && {
-          "content-type": path.startsWith("/_bulk") ? "application/x-ndjson" : "application/json",
-        }),
-        ...(authorization !== null && { authorization }),
-      },
-    });
-    const text = await answer.body.text();
-    const seconds = retryAfterSeconds(answer.headers["retry-after"], new Date()) ?? 0;
-    return {
-      status: answer.statusCode,
-      body: parsed(text),
-      retryAfterMs: seconds > 0 ? Math.min(2 * longestPauseMs, 1000 * seconds) : null,
-    };
-  }
-
-  async #pause(tries: number, wantedMs: number | null): Promise<void> {
+  async #pause(tries: number, wantedMs = 0): Promise<void> {
     const { pause, random } = this.#ports;
     const doubled = Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1));
-    await pause(Math.max(wantedMs ?? 0, doubled * (0.5 + random() / 2)));
+    await pause(Math.max(wantedMs, doubled * (0.5 + random() / 2)));
   }
 
   #read<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -264,6 +220,12 @@ export class OpenSearchIndex implements ExportTarget {
       `${this.#place} does not answer as OpenSearch does (${fault?.path.join(".")}: ${fault?.message})`,
     );
   }
+}
+
+interface Sent {
+  readonly operation: Operation;
+  /** As in the body of a bulk request. */
+  readonly lines: string;
 }
 
 type Counts = { -readonly [Name in keyof Written]: Written[Name] };
@@ -285,53 +247,26 @@ const removalSchema = z.object({
   failures: z.array(z.unknown()).default([]),
 });
 
-function* batchesOf(operations: readonly Operation[]): Generator<readonly Operation[]> {
-  let [from, bytes] = [0, 0];
-  for (const [at, operation] of operations.entries()) {
-    const size = Buffer.byteLength(bulkLines(operation));
-    if (at > from && bytes + size > mostBulkBytes) {
-      yield operations.slice(from, at);
-      [from, bytes] = [at, 0];
+/** Terms are made of a document just before it is sent, so that only those of one batch are held. */
+async function* batchesOf(operations: readonly Operation[]): AsyncGenerator<readonly Sent[]> {
+  let [batch, bytes] = [[] as Sent[], 0];
+  for (const operation of operations) {
+    const lines = await bulkLines(operation);
+    const size = Buffer.byteLength(lines);
+    if (batch.length > 0 && bytes + size > mostBulkBytes) {
+      yield batch;
+      [batch, bytes] = [[], 0];
     }
+    batch.push({ operation, lines });
     bytes += size;
   }
-  if (from < operations.length) yield operations.slice(from);
+  if (batch.length > 0) yield batch;
 }
 
-function bulkLines(operation: Operation): string {
+async function bulkLines(operation: Operation): Promise<string> {
   const { op, id, version } = operation;
-  const action = JSON.stringify({ [op]: { _id: id, version, version_type: "external" } });
-  return op === "index" ? `${action}\n${JSON.stringify(operation.document)}\n` : `${action}\n`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return text === "" ? null : JSON.parse(text);
-  } catch {
-    return text.slice(0, 200);
-  }
-}
-
-const errorSchema = z.object({ type: z.string().optional(), reason: z.string().optional() });
-
-function wordsOf(error: unknown): string {
-  const read = errorSchema.safeParse(error);
-  const words = read.success
-    ? [read.data.type, read.data.reason].filter(Boolean).join(": ")
-    : JSON.stringify(error);
-  return (words ?? "no reason is given").replace(/\p{Cc}/gu, " ").slice(0, 300);
-}
-
-const failureSchema = z.object({ error: errorSchema });
-
-/** OpenSearch's code for a failure. */
-const typeOf = (body: unknown) => failureSchema.safeParse(body).data?.error.type;
-
-/** The message of OpenSearch, or of a proxy in front of it. */
-function reasonOf(body: unknown): string {
-  if (typeof body !== "object" || body === null)
-    return typeof body === "string" ? wordsOf({ reason: body }) : "";
-  return wordsOf((body as { error?: unknown }).error ?? body);
+  const action = JSON.stringify({ [op]: { _id: id, version, version_type: "external_gte" } });
+  return op === "index" ? `${action}\n${await indexedDocument(id, operation.document)}\n` : `${action}\n`;
 }
 
 /** An untrusted certificate remains untrusted, but a failed connection may work later. */
@@ -339,5 +274,3 @@ const mayComeBack = (error: Error): boolean =>
   !/CERT|SELF_SIGNED|UNABLE_TO|TLS|SSL|RESPONSE_EXCEEDED/.test(codeOf(error));
 
 const codeOf = (error: Error): string => String((error as { code?: unknown }).code ?? "");
-
-const causeOf = (error: Error): string => (error.message || codeOf(error) || error.name).slice(0, 300);

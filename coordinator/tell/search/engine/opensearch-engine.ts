@@ -1,0 +1,156 @@
+/** The search's questions to OpenSearch. Each is asked once: a person waits, and the next one may be lucky. */
+import { z } from "zod";
+import type { HostHash, UrlHash } from "#core/ids";
+import type { UseAnswers } from "#protocol/preferences";
+import { slipsBetween } from "../edit-distance.ts";
+import { causeWords, OpenSearchHttp, type OpenSearchPlace, statusWords } from "./opensearch-http.ts";
+import { factColumns, queryOf } from "./opensearch-query.ts";
+import {
+  type EngineAnswer,
+  EngineAway,
+  type EngineMatch,
+  type EngineQuestion,
+  type EngineState,
+  type SearchEngine,
+  type WrittenWord,
+} from "./search-engine.ts";
+
+/** The engine's own limit, after which it answers with what it has found. */
+const longestSearch = "3s";
+const timeoutMs = 10_000;
+const connections = 16;
+const mostConfigurations = 100;
+/** As typed, and as many again with its first letters swapped. */
+const mostWords = 25;
+
+export class OpenSearchEngine implements SearchEngine {
+  readonly #http: OpenSearchHttp;
+  #state: EngineState = { type: "away", why: "it was not asked yet" };
+
+  constructor(place: OpenSearchPlace) {
+    this.#http = new OpenSearchHttp(place, { timeoutMs, connections });
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close();
+  }
+
+  /** As of the last look. */
+  state(): EngineState {
+    return this.#state;
+  }
+
+  async search({ arms, filters, most }: EngineQuestion): Promise<EngineAnswer> {
+    const answer = await this.#ask("/_search?allow_partial_search_results=true", searchSchema, {
+      ...{ query: queryOf({ arms, filters }), size: most, track_total_hits: Math.max(1, most) },
+      ...{ sort: [{ _score: "desc" }, { key: "asc" }], timeout: longestSearch },
+      ...{ _source: false, stored_fields: "_none_", docvalue_fields: factColumns },
+    });
+    const { total, hits } = answer.hits;
+    return {
+      matches: hits.map(({ _score, fields }) => matchOf(_score, fields)),
+      total: total.value,
+      isExact: total.relation === "eq",
+      isPartial: answer.timed_out || answer._shards.failed > 0,
+    };
+  }
+
+  async configurations(): Promise<string[]> {
+    const names = {
+      terms: { field: "text_search_config", size: mostConfigurations, order: { _key: "asc" } },
+    };
+    const { aggregations } = await this.#ask("/_search", namesSchema, { size: 0, aggs: { names } });
+    return aggregations.names.buckets.map(({ key }) => key);
+  }
+
+  /** Two slips are found if the first letter is right, or has changed places with the second one. */
+  async wordsLike(word: string): Promise<WrittenWord[]> {
+    if (word === "") return [];
+    const term = {
+      ...{ field: "written", suggest_mode: "always", sort: "frequency", size: mostWords },
+      ...{ max_edits: 2, prefix_length: 0, min_word_length: 1, accuracy: 0.01, max_term_freq: 0.999999 },
+    };
+    const [first = "", second = "", ...rest] = word;
+    const swapped = [second, first, ...rest].join("");
+    const { suggest } = await this.#ask("/_search", suggestSchema, {
+      suggest: { asTyped: { text: word, term }, swapped: { text: swapped, term } },
+    });
+    const near = [...suggest.asTyped, ...suggest.swapped].flatMap(({ options }) => options);
+    const words = [word, ...near.map(({ text }) => text).filter((text) => slipsBetween(word, text) <= 2)];
+    // The frequencies of suggestions count deleted pages, too.
+    const filters = Object.fromEntries(words.map((one) => [one, { term: { written: one } }]));
+    const { aggregations } = await this.#ask("/_search", countsSchema, {
+      ...{ size: 0, aggs: { pages: { filters: { filters } } } },
+    });
+    return Object.entries(aggregations.pages.buckets)
+      .map(([text, { doc_count }]) => ({ word: text, pages: doc_count }))
+      .filter(({ pages }) => pages > 0)
+      .sort((a, b) => b.pages - a.pages || (a.word < b.word ? -1 : 1));
+  }
+
+  async #ask<T>(path: string, schema: z.ZodType<T>, body: unknown): Promise<T> {
+    const answer = await this.#http
+      .ask("POST", path, JSON.stringify(body))
+      .catch((error: Error) => Promise.reject(new EngineAway(causeWords(error), { cause: error })));
+    if (answer.status >= 300) throw new EngineAway(statusWords(answer));
+    const read = schema.safeParse(answer.body);
+    if (!read.success)
+      throw new EngineAway(`it does not answer as OpenSearch does: ${read.error.issues[0]?.message}`);
+    return read.data;
+  }
+}
+
+const one = <T extends z.ZodType>(value: T) => z.tuple([value]).transform(([only]) => only as z.output<T>);
+const maybe = <T extends z.ZodType>(value: T) => one(value).nullable().default(null);
+const date = one(z.coerce.number().transform((ms) => new Date(ms)));
+
+const factsSchema = z.object({
+  key: one(z.string().regex(/^[0-9a-f]{32}$/)),
+  ...{ url: one(z.string()), host: one(z.string()), text_search_config: one(z.string()) },
+  ...{ language: maybe(z.string()), country: maybe(z.string()), crawler: maybe(z.string()) },
+  ...{ text_group: maybe(z.string()), is_copy: one(z.boolean()), linking_hosts: one(z.number()) },
+  ...{ page_rank: maybe(z.number()), uses: z.array(z.string()).default([]) },
+  ...{ published_at: date.nullable().default(null), fetched_at: date },
+});
+
+const searchSchema = z.object({
+  timed_out: z.boolean(),
+  _shards: z.object({ failed: z.number() }),
+  hits: z.object({
+    total: z.object({ value: z.number(), relation: z.string() }),
+    hits: z.array(z.object({ _score: z.number(), fields: factsSchema })),
+  }),
+});
+
+const namesSchema = z.object({
+  aggregations: z.object({ names: z.object({ buckets: z.array(z.object({ key: z.string() })) }) }),
+});
+
+const suggestions = z.array(z.object({ options: z.array(z.object({ text: z.string() })) }));
+
+const suggestSchema = z.object({ suggest: z.object({ asTyped: suggestions, swapped: suggestions }) });
+
+const countsSchema = z.object({
+  aggregations: z.object({
+    pages: z.object({ buckets: z.record(z.string(), z.object({ doc_count: z.number() })) }),
+  }),
+});
+
+function matchOf(score: number, facts: z.infer<typeof factsSchema>): EngineMatch {
+  const hash = (from: number) =>
+    BigInt.asIntN(64, BigInt(`0x${facts.key.slice(from, from + 16)}`)).toString();
+  return {
+    ...{
+      hostHash: hash(0) as HostHash,
+      urlHash: hash(16) as UrlHash,
+      url: facts.url,
+      host: facts.host,
+      score,
+    },
+    ...{ textSearchConfig: facts.text_search_config, language: facts.language, country: facts.country },
+    ...{ crawler: facts.crawler, publishedAt: facts.published_at, fetchedAt: facts.fetched_at },
+    uses: Object.fromEntries(facts.uses.map((use) => use.split("="))) as UseAnswers,
+    ...{ textGroup: facts.text_group, isCopy: facts.is_copy },
+    ...{ linkingHosts: facts.linking_hosts, pageRank: facts.page_rank },
+  };
+}

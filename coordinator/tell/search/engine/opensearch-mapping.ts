@@ -1,0 +1,67 @@
+/**
+ * The index that is made for pages if there is none. What is searched are terms, made before they are sent
+ * (document-terms.ts), so the engine only splits them at blanks. Fields not named here are stored and not indexed.
+ */
+import { wordsIn } from "#core/words/words";
+import type { ExportedDocument } from "../export/export-operation.ts";
+import { type DocumentTerms, documentTerms, termsEdition, termWeights } from "./document-terms.ts";
+
+const keyword = { type: "keyword" } as const;
+const date = { type: "date" } as const;
+/** Beyond the longest term that the engine allows. */
+const longKeyword = { type: "keyword", ignore_above: 8000 } as const;
+const terms = { type: "text", analyzer: "whitespace" } as const;
+/** Kept as sent, and read by its name only. */
+const stored = { type: "object", enabled: false } as const;
+
+export const indexBody = {
+  settings: {
+    // One node is then green, and of several another one has a copy.
+    auto_expand_replicas: "0-1",
+    // What is sent is found some seconds later, and many documents share the work of it.
+    refresh_interval: "5s",
+  },
+  mappings: {
+    dynamic: false,
+    // They are made of what is kept. A copy of them would be as large as that.
+    _source: { excludes: ["key", "terms", "title_terms", "written", "sites", "date"] },
+    _meta: { nearcrawl_terms: termsEdition },
+    properties: {
+      ...{ key: keyword, url: longKeyword, host: keyword, sites: keyword },
+      ...{ terms, title_terms: terms },
+      written: { type: "text", analyzer: "whitespace", index_options: "docs", norms: false },
+      ...{ text_search_config: keyword, language: keyword, country: keyword, content_type: keyword },
+      canonical_url: longKeyword,
+      ...{ date, published_at: date, modified_at: date, fetched_at: date },
+      ...{ crawler: keyword, words: { type: "integer" }, linking_hosts: { type: "integer" } },
+      ...{ page_rank: { type: "double" }, text_group: keyword, is_copy: { type: "boolean" }, uses: keyword },
+      change: { type: "long" },
+      nearcrawl_cursor: stored,
+    },
+  },
+} as const;
+
+const termFields = Object.keys(termWeights) as (keyof DocumentTerms)[];
+
+/** A document as the index takes it: what is known of the page, and what it is found by. */
+export async function indexedDocument(id: string, document: ExportedDocument): Promise<string> {
+  const { host, title, headings, published_at, fetched_at } = document;
+  const terms = await documentTerms(document);
+  const written = new Set([title, ...headings].flatMap((text) => [...wordsIn(text)].map(({ word }) => word)));
+  return JSON.stringify({
+    ...document,
+    key: id,
+    sites: sitesOf(host),
+    date: published_at ?? fetched_at,
+    // All fields are one to the engine, with a gap between them, so that a word is as rare in each: a field repeats by its weight.
+    terms: termFields.flatMap((field) => Array<string>(termWeights[field]).fill(terms[field])),
+    title_terms: terms.title,
+    written: [...written].join(" "),
+  });
+}
+
+/** The host and the names that it is below. */
+function sitesOf(host: string): string[] {
+  const labels = host.split(".");
+  return labels.map((_, at) => labels.slice(at).join("."));
+}
