@@ -1,5 +1,4 @@
 /** Generated queries: words as frequent as in the texts, and words of existing titles. */
-import type { Pool } from "pg";
 import type { Language } from "./made-pages.ts";
 import { byShare } from "./vocabulary.ts";
 
@@ -29,13 +28,6 @@ export interface Asking {
   readonly languages: readonly Language[];
   readonly titles: readonly string[];
   readonly random: () => number;
-}
-
-export async function someTitles(pool: Pool): Promise<string[]> {
-  const { rows } = await pool.query<{ title: string }>(
-    "select title from page order by host_hash, url_hash limit 2000",
-  );
-  return rows.map((row) => row.title);
 }
 
 export function nextQuestion(asking: Asking): Question {
