@@ -22,6 +22,7 @@ import { createWebServer } from "./start-web.ts";
 import { createMetrics } from "./tell/overview/metrics.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
+import { commandEngine } from "./tell/search/command-engine.ts";
 import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
@@ -57,8 +58,17 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
     ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
+  const search = commandEngine(pool);
   const rooms = {
-    ...{ ...shared, database, access, pool, patientPool: pool, registryHost: null },
+    ...{
+      ...shared,
+      searchEngine: search.engine,
+      database,
+      access,
+      pool,
+      patientPool: pool,
+      registryHost: null,
+    },
     // Loading the tree takes half a minute for ten million subnets.
     state: room === "explore" ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
@@ -72,6 +82,6 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     parts: await pagesOfRooms(rooms, room),
     settings: { version: softwareVersion, tls: null, publicUrl: config.publicUrl },
   });
-  app.addHook("onClose", async () => await watch.close());
+  app.addHook("onClose", async () => void (await Promise.all([watch.close(), search.close()])));
   return app;
 }

@@ -14,7 +14,6 @@ import { takeResults } from "#coordinator/crawl/results/take-results";
 import { exportIndex } from "#coordinator/tell/search/export/export-index";
 import { createExportReads } from "#coordinator/tell/search/export/export-reads";
 import { NdjsonFile } from "#coordinator/tell/search/export/ndjson-store";
-import { searchPages } from "#coordinator/tell/search/search";
 import { sitesInput, sitesQuestion } from "#coordinator/tell/sites/sites-api";
 import { findSites } from "#coordinator/tell/sites/sites-reads";
 import { keepSites } from "#coordinator/tell/sites/sites-upkeep-store";
@@ -35,6 +34,7 @@ import { sliceRunner } from "../migrating-crawler/support/slices.ts";
 import { everyRead } from "../support/every-read.ts";
 import { type FlowWorld, newFlowWorld } from "../support/flow-world.ts";
 import { longOr } from "../support/long.ts";
+import { searchNow } from "../support/search-engine.ts";
 import { noon, scope, spoolOf } from "../support/store-world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { tinyResolver } from "../support/web-server.ts";
@@ -120,12 +120,7 @@ async function outside() {
   await exportIndex({ reads: createExportReads(pool), target, nowMs: () => performance.now() }, {});
   await target.close();
   const { changes } = await createChangeFeed(pool).latest({ filter: everyChange, limit: 100 });
-  const found = await searchPages(
-    everyRead(pool, () => performance.now()),
-    "ferry",
-    {},
-    noon,
-  );
+  const found = await searchNow(pool, "ferry", noon);
   return {
     pages: (
       await pool.query(

@@ -60,10 +60,7 @@ try {
   rmSync(home, { recursive: true, force: true });
 }
 
-async function measure(
-  contender: Contender,
-  languages: ReturnType<typeof madeLanguages>,
-): Promise<Measured> {
+async function measure(contender: Contender, languages: ReturnType<typeof madeLanguages>): Promise<Measured> {
   const { name } = contender;
   const memoryBefore = process.memoryUsage.rss();
   let buildMs = 0;
@@ -78,7 +75,8 @@ async function measure(
     batch.push(operation);
     if (batch.length < pagesAtOnce) continue;
     await take(batch);
-    if (titles.length < 2000) titles = [...titles, ...batch.map((one) => (one as { document: ExportedDocument }).document.title)];
+    if (titles.length < 2000)
+      titles = [...titles, ...batch.map((one) => (one as { document: ExportedDocument }).document.title)];
     batch = [];
   }
   await take(batch);
@@ -97,4 +95,107 @@ async function measure(
   const bytes = await contender.bytes();
   await contender.close();
   return { name, buildMs, bytes, memoryMb, times };
+}
+
+/** Texts and titles in one FTS5 table with SQLite's own tokenizer and English stemmer, whatever the language. */
+async function openPlain(): Promise<Contender> {
+  const file = join(home, "plain.sqlite");
+  const sqlite = await openSqlite(file);
+  sqlite.exec(
+    "create virtual table pages using fts5(title, text, content = '', tokenize = 'porter unicode61')",
+  );
+  let rows = 0;
+  return {
+    name: "plain FTS5",
+    async write(operations) {
+      sqlite.exec("begin");
+      for (const operation of operations)
+        if (operation.op === "index") {
+          const { title, text } = operation.document;
+          sqlite.run("insert into pages (rowid, title, text) values (?, ?, ?)", [++rows, title, text]);
+        }
+      sqlite.exec("commit");
+    },
+    settle: async () => {},
+    async ask({ words }) {
+      const match = words.startsWith('"') ? words : words.replace(/\S+/g, '"$&"');
+      return sqlite.all("select rowid from pages where pages match ? order by rank limit 10", [match]);
+    },
+    bytes: async () => sizeOf(file),
+    close: async () => sqlite.close(),
+  };
+}
+
+async function openOwn(): Promise<Contender> {
+  const file = join(home, "own.sqlite");
+  const index = await Fts5Index.open(file);
+  return {
+    name: "FTS5",
+    write: async (operations) => await index.write(operations),
+    settle: async () => {},
+    ask: async (question) => await ask(index, question),
+    bytes: async () => sizeOf(file),
+    close: async () => index.close(),
+  };
+}
+
+async function openOpenSearch(): Promise<Contender> {
+  throw new Error(options.url);
+}
+
+interface Asked {
+  configurations(): Promise<readonly string[]> | readonly string[];
+  search(question: EngineQuestion): Promise<EngineAnswer> | EngineAnswer;
+}
+
+/** Everything but what Postgres is asked for: what is shown of ten pages. */
+async function ask(engine: Asked, { words, filters: given }: Question) {
+  const { filters } = readSearch(words, given);
+  const arms = await termArms({ words, title: null }, await engine.configurations());
+  const answer = await engine.search({ arms, filters, most: 1000 });
+  return rankPages(answer, "relevance", new Date());
+}
+
+function sizeOf(file: string): number {
+  return statSync(file).size + (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0);
+}
+
+function report(measured: readonly Measured[]): void {
+  console.log(
+    `${pages} made-up pages, ${questionsAsked} questions one after the other; ${cpus().length} cores\n`,
+  );
+  console.log("| | build ms a page | KB a page | memory MB | p50 ms | p95 ms | p99 ms |");
+  console.log("|---|---:|---:|---:|---:|---:|---:|");
+  for (const { name, buildMs, bytes, memoryMb, times } of measured) {
+    const ms = times.map((one) => one.ms);
+    const cells = [
+      (buildMs / pages).toFixed(2),
+      (bytes / pages / 1000).toFixed(2),
+      memoryMb.toFixed(0),
+      ...[0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(1)),
+    ];
+    console.log(`| ${name} | ${cells.join(" | ")} |`);
+  }
+  console.log(`\n| p95 ms | ${measured.map(({ name }) => name).join(" | ")} |`);
+  console.log(`|---|${"---:|".repeat(measured.length)}`);
+  for (const kind of kinds) {
+    const p95 = ({ times }: Measured) =>
+      quantile(
+        times.filter((one) => one.kind === kind).map(({ ms }) => ms),
+        0.95,
+      ).toFixed(1);
+    console.log(`| ${kind} | ${measured.map(p95).join(" | ")} |`);
+  }
+  const [plain, ...engines] = measured;
+  for (const { name, buildMs, bytes, times } of engines) {
+    const p50 = (all: Measured["times"]) => median(all.map(({ ms }) => ms));
+    figure(`${name}: median search`, p50(times) / p50(plain!.times), "× plain");
+    figure(`${name}: build`, buildMs / plain!.buildMs, "× plain");
+    figure(`${name}: bytes`, bytes / plain!.bytes, "× plain");
+  }
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }

@@ -16,13 +16,13 @@ import {
   readOptOut,
 } from "#coordinator/run/opt-outs/opt-out";
 import { createOptOutStore } from "#coordinator/run/opt-outs/store";
-import { searchPages } from "#coordinator/tell/search/search";
 import { asCrawlerId } from "#core/ids";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
+import { levelEngine, searchNow, searchOver } from "../support/search-engine.ts";
 import { seedHost, seedPage, seedUrl, seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 
@@ -354,9 +354,10 @@ describe("an opt-out of a part of a site", () => {
   it("hides its page until it is confirmed, tells readers of changes, and is fetched again soon when it is lifted", async () => {
     for (const path of ["a", "ab"]) await seedAmber(`https://www.example.org/${path}`);
     const last = await lastChange();
+    await levelEngine(database.pool);
 
     const { optOutId } = await takenPart("https://www.example.org/a");
-    const hidden = (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total;
+    const hidden = (await searchOver(database.pool, "amber", worldNow)).total;
     const kept = (await pages()).length;
     const told = await changesSince(last);
     const covering = async (url: string) =>
@@ -546,7 +547,7 @@ describe("a request by the form", () => {
 
 describe("an opt-out that nobody has proven", () => {
   const found = async () => [
-    (await searchPages(storesOf(database).reports, "amber", {}, worldNow)).total,
+    (await searchNow(database.pool, "amber", worldNow)).total,
     (await database.pool.query("select from page")).rowCount,
   ];
   beforeEach(async () => {

@@ -1,9 +1,8 @@
 /** Near-duplicates across hosts: found by simhash when a page is stored, and shown once in search. */
 import { describe, expect, it } from "vitest";
-import { searchPages } from "#coordinator/tell/search/search";
 import { asSubnetId } from "#core/ids";
 import type { PageExtract } from "#protocol/result";
-import { everyRead } from "../support/every-read.ts";
+import { searchNow } from "../support/search-engine.ts";
 import { noon, scope, secondsAfterNoon, seeds, worldOfFile } from "../support/store-world.ts";
 import { newShippingWorld, text, turned } from "./shipping-world.ts";
 
@@ -136,13 +135,7 @@ describe("a page that is stored", () => {
 });
 
 describe("search", () => {
-  const find = async (words: string) =>
-    await searchPages(
-      everyRead(world.pool, () => performance.now()),
-      words,
-      {},
-      new Date(),
-    );
+  const find = async (words: string) => await searchNow(world.pool, words, new Date());
   const found = async (words: string) =>
     (await find(words)).pages.map(({ host, alike }) => [host.split(".")[0], alike]);
 

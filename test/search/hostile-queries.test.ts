@@ -70,12 +70,14 @@ describe("a query", () => {
     expect(JSON.parse(command.out)).toMatchObject({ total: 1, note: api.note });
   });
 
-  it("with stop words only says so", async () => {
-    const { status, page, api, command } = await ask("the and of to in");
+  it("with stop words only is searched, one that only excludes says so", async () => {
+    const common = await ask("the and of to in");
+    const { status, page, api, command } = await ask("-ferry -harbour");
 
+    expect([common.status, common.api.note, common.command.code]).toEqual([200, null, 3]);
     expect(status).toBe(200);
-    expect(page).toContain("too common");
-    expect(api).toMatchObject({ total: 0, note: expect.stringContaining("too common") });
+    expect(page).toContain("only exclude");
+    expect(api).toMatchObject({ total: 0, note: expect.stringContaining("only exclude") });
     expect(command.code).toBe(3);
     expect(JSON.parse(command.out).note).toBe(api.note);
   });

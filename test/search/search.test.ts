@@ -1,10 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { EngineAway, type SearchEngine } from "#coordinator/tell/search/engine/search-engine";
+import type { SearchOptions } from "#coordinator/tell/search/query";
 import { searchPages } from "#coordinator/tell/search/search";
+import { createSearchReads } from "#coordinator/tell/search/search-reads";
 import { type UrlKey, urlKeyOf } from "#core/url-key";
 import { extractPage } from "#crawler/extract/extract-page";
 import { testDatabase } from "../support/database.ts";
-import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
+import { addLinks } from "../support/links.ts";
+import { engineOver, levelEngine, searchOver } from "../support/search-engine.ts";
 import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
 
 const database = await forThisFile(testDatabase());
@@ -24,12 +28,6 @@ beforeAll(async () => {
   });
   await seedPage(pool, { url: `${base}/secret`, title: "Ferry", text: "hidden harbour", noindex: true });
   await seedPage(pool, {
-    url: `${base}/odd`,
-    title: "Ferry",
-    text: "harbour",
-    textSearchConfig: "no_such_config",
-  });
-  await seedPage(pool, {
     url: "https://de.example.org/",
     title: "Die Häfen",
     text: "Das Schiff verlässt den Hafen um sieben.",
@@ -38,13 +36,9 @@ beforeAll(async () => {
   });
 });
 
-const search = (words: string, options: Parameters<typeof searchPages>[2] = {}) =>
-  searchPages(
-    everyRead(database.pool, () => performance.now()),
-    words,
-    options,
-    worldNow,
-  );
+const level = async () => await levelEngine(database.pool);
+const search = async (words: string, options: SearchOptions = {}) =>
+  await searchOver(database.pool, words, worldNow, options);
 const paths = (answer: { pages: readonly { url: string }[] }) =>
   answer.pages.map((page) => new URL(page.url).pathname);
 
@@ -60,6 +54,7 @@ describe("search", () => {
       title: "haf",
       text: "A stem is no English word.",
     });
+    await level();
 
     const answer = await search("Häfen");
 
@@ -88,23 +83,18 @@ describe("search", () => {
       robotsTag: undefined,
     };
     const { page } = await extractPage({ ...body, quiet: async () => {} });
-    await seedPage(database.pool, {
-      url,
-      title: page.title,
-      text: "",
-      language: "de",
-      textSearchConfig: "german",
-    });
-    await database.pool.query(
-      "update page set lexemes = $1::tsvector, description = $2, excerpt = $3 where url = $4",
-      [page.lexemes, page.description, page.excerpt, url],
-    );
-
+    const { title, text, description } = page;
+    await seedPage(database.pool, { url, title, text, language: "de", textSearchConfig: "german" });
     const { hostHash, host } = urlKeyOf(url) as UrlKey;
+    await database.pool.query("update document set description = $1 where host_hash = $2", [
+      description,
+      hostHash,
+    ]);
     await database.pool.query("insert into frontier_host (host_hash, host) values ($1, $2)", [
       hostHash,
       host,
     ]);
+    await level();
 
     for (const words of ["Zürcher", "Löcher", "Wörter", "Bäcker", "Gäste"])
       for (const form of ["NFC", "NFD"])
@@ -124,11 +114,31 @@ describe("search", () => {
     expect((await search("schiff or timetable")).total).toBe(2);
   });
 
-  it("leaves out pages that ask for it, and those of a configuration unknown to the server", async () => {
-    const found = paths(await search("harbour"));
+  it("takes the words of an unknown configuration as they are written", async () => {
+    await seedPage(database.pool, {
+      url: "https://www.example.org/odd",
+      title: "Buoys",
+      text: "Odd buoys.",
+      textSearchConfig: "no_such_config",
+    });
+    await level();
 
-    expect(found).not.toContain("/secret");
-    expect(found).not.toContain("/odd");
+    expect([paths(await search("buoys")), paths(await search("buoy"))]).toEqual([["/odd"], []]);
+  });
+
+  it("leaves out pages that ask for it, also where the engine does not know yet, and does not count them", async () => {
+    const before = await search("harbour");
+    await database.pool.query("update page set noindex = true where url like '%/walk'");
+    const hidden = await search("harbour");
+    await level();
+    const level2 = await search("harbour");
+    await database.pool.query("update page set noindex = false where url like '%/walk'");
+    await level();
+
+    expect(paths(before)).not.toContain("/secret");
+    expect(paths(before)).toContain("/walk");
+    expect(paths(hidden)).toEqual(paths(before).filter((path) => path !== "/walk"));
+    expect([hidden.total, level2.total]).toEqual([before.total - 1, before.total - 1]);
   });
 
   it("marks the words in the snippet without markup", async () => {
@@ -199,14 +209,15 @@ describe("search", () => {
       const word = `quay${count}`;
       const url = `https://www.example.org/${word}`;
       await seedPage(pool, { url, title: word, text: "boats" });
-      const copied =
-        "host_hash, host, crawler_id, fetched_at, status, content_type, language, text_search_config, title, description, " +
-        "excerpt, headings, noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes, lexemes";
-      await pool.query(
-        `insert into page (url_hash, url, ${copied})
-       select url_hash + n, url || '/' || n, ${copied} from page, generate_series(1, $2::int - 1) n where url = $1`,
-        [url, count],
-      );
+      for (const table of ["page", "document"])
+        await pool.query(
+          `insert into ${table}
+           select (jsonb_populate_record(r, jsonb_build_object('url_hash', r.url_hash + n, 'url', $1 || '/' || n))).*
+           from ${table} r, generate_series(1, $2::int - 1) n
+           where (r.host_hash, r.url_hash) = (select host_hash, url_hash from page where url = $1)`,
+          [url, count],
+        );
+      await level();
       const reached = new Set<string>();
       let answer = await search(word);
       while (answer.pages.length > 0 && answer.offset < 500) {
@@ -229,31 +240,131 @@ describe("search", () => {
     expect([answer.limit, answer.offset]).toEqual([100, 0]);
   });
 
-  it("strips its own marks from a page's text", async () => {
-    await seedPage(database.pool, {
-      url: "https://www.example.org/marks",
-      title: "x",
-      text: "lighthouse \u0002fake\u0003 keeper",
-    });
+  it("never shows what is not to be quoted, and quotes no more than the page allows", async () => {
+    const base = "https://www.example.org/quoted";
+    for (const [path, snippetCharacters] of [
+      ["none", 0],
+      ["few", 20],
+      ["any", null],
+    ] as const) {
+      await seedPage(database.pool, {
+        url: `${base}/${path}`,
+        title: path,
+        text: "A lighthouse keeper lives here.",
+      });
+      await database.pool.query(
+        `update document d
+         set unquoted = 'The secret lantern.', snippet_characters = $1, description = 'About the lighthouse.'
+         from page p where p.host_hash = d.host_hash and p.url_hash = d.url_hash and p.url = $2`,
+        [snippetCharacters, `${base}/${path}`],
+      );
+    }
+    await level();
 
-    const [page] = (await search("lighthouse")).pages;
+    for (const words of ["lighthouse", "lantern"]) {
+      const answer = await search(words);
+      const snippets = Object.fromEntries(
+        answer.pages.map(({ title, snippet }) => [title, snippet.map(({ text }) => text).join("")]),
+      );
+      expect(Object.keys(snippets).sort()).toEqual(["any", "few", "none"]);
+      expect(JSON.stringify(answer)).not.toContain("secret");
+      expect([snippets.none, snippets.few?.replace(" …", "").length]).toEqual([
+        "",
+        expect.toSatisfy((length) => length <= 20),
+      ]);
+    }
+  });
 
-    expect(page?.snippet.filter((part) => part.matches).map((part) => part.text)).toEqual(["lighthouse"]);
+  it("counts the other hosts that link to a page, which raise its rank", async () => {
+    const urls = ["a", "b", "c"].map((host) => `https://${host}.example.org/bridge`);
+    for (const url of urls) await seedPage(database.pool, { url, title: "Bridge", text: "The old bridge." });
+    for (const from of [urls[0]!, urls[2]!])
+      await addLinks(database.pool, [
+        { from: urlKeyOf(from) as UrlKey, to: urlKeyOf(urls[1]!) as UrlKey, anchor: "b" },
+      ]);
+    await level();
+
+    const [first] = (await search("bridge", { explain: true })).pages;
+
+    expect(first?.url).toBe(urls[1]);
+    expect(first?.reasons?.find(({ part }) => part === "links")?.words).toBe("2 other hosts link to it");
+  });
+
+  it("offers a word of public pages for a mistyped one, also within a phrase", async () => {
+    for (const at of [1, 2])
+      await seedPage(database.pool, {
+        url: `https://www.example.org/lamp/${at}`,
+        title: "Lanterns and lights",
+        text: "x",
+      });
+    await level();
+
+    expect((await search("lantrens")).didYouMean).toBe("lanterns");
+    expect((await search('"lantrens and lights" -ferry')).didYouMean).toBe('"lanterns and lights" -ferry');
+    expect((await search("lanterns")).didYouMean).toBeNull();
+    expect((await search("zzzzzz")).didYouMean).toBeNull();
   });
 });
 
-// Issue 41: 142 of 402 matches in an index of 613 pages.
-it("every page of an index of hundreds is reached, page after page", async () => {
-  for (let at = 0; at < 402; at++)
-    await seedPage(database.pool, {
-      url: `https://h${at % 40}.example/${at}`,
-      title: at % 3 === 0 ? `Meadow ${at}` : `Page ${at}`,
-      text: `A meadow of number ${at}, with ${"grass ".repeat(at % 7)}.`,
+describe("an engine", () => {
+  const engineWith = (changed: Partial<SearchEngine>): SearchEngine => {
+    const own = engineOver(database.pool);
+    const { search: find, configurations, wordsLike } = own;
+    return { state: () => own.state(), search: find, configurations, wordsLike, ...changed };
+  };
+  const searchWith = async (changed: Partial<SearchEngine>) =>
+    await searchPages(
+      createSearchReads(database.pool, () => 0, engineWith(changed)),
+      "ferry",
+      {},
+      worldNow,
+    );
+
+  it("that does not answer makes an empty answer, which says why", async () => {
+    const away = new EngineAway("it is being started");
+    const answer = await searchWith({ search: async () => await Promise.reject(away) });
+
+    expect(answer).toMatchObject({ total: 0, pages: [] });
+    expect(answer.note).toBe(
+      "The search engine does not answer at the moment (it is being started). Nothing was searched.",
+    );
+  });
+
+  it("that is being filled answers with what it has, and says how much that is", async () => {
+    const answer = await searchWith({ state: () => ({ type: "building", pages: 37, ofPages: 100 }) });
+
+    expect(answer.total).toBeGreaterThan(0);
+    expect(answer.note).toBe("The index is being filled (37 %): there may be more.");
+  });
+
+  it("that ran out of time says so and shows what it found until then", async () => {
+    const { search: complete } = engineOver(database.pool);
+    const answer = await searchWith({
+      search: async (question) => ({ ...(await complete(question)), isPartial: true }),
     });
 
-  const found = new Set<string>();
-  for (let offset = 0; offset <= 500; offset += 100)
-    for (const { url } of (await search("meadow", { limit: 100, offset })).pages) found.add(url);
+    expect(answer.total).toBeGreaterThan(0);
+    expect(answer.note).toContain("Not all of the index was searched in time");
+  });
 
-  expect(found.size).toBe(402);
+  it("is asked once for the same question of several people at once, and again after a while", async () => {
+    const { search: own } = engineOver(database.pool);
+    let [asked, nowMs] = [0, 1000];
+    const engine = engineWith({
+      search: async (question) => {
+        asked += 1;
+        return await own(question);
+      },
+    });
+    const reads = createSearchReads(database.pool, () => nowMs, engine);
+    const ask = async (offset = 0) => await searchPages(reads, "harbour", { offset, limit: 1 }, worldNow);
+
+    await Promise.all([ask(), ask(), ask(1)]);
+    await ask();
+    const soon = asked;
+    nowMs = 61_000;
+    await ask();
+
+    expect([soon, asked]).toEqual([1, 2]);
+  });
 });

@@ -70,7 +70,7 @@ it("of one endless word, or of pairs of code units, is cut between characters", 
   for (const lead of ["", "a"]) {
     const text = await shown("ferry", `${lead}${"😀".repeat(300)} ferry ${"😀".repeat(300)}`);
     expect(text).toContain("[ferry]");
-    expect(text.isWellFormed()).toBe(true);
+    expect(() => encodeURIComponent(text)).not.toThrow();
   }
 });
 

@@ -35,6 +35,7 @@ import { silentLog } from "#core/log";
 import type { NameResolver } from "#core/name-resolver";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
+import { engineOver } from "./search-engine.ts";
 import { worldNow } from "./seed-world.ts";
 
 export const liveState: LiveState = {
@@ -103,7 +104,7 @@ export function webServer(database: Database, changed: Changes = {}): FastifyIns
     if (to.app.hasRoute({ method: "GET", url: "/who" })) return;
     overviewPages({ reads, live, health, log, now, version: softwareVersion })(to);
     whoPart({ pool, resolver: tinyResolver, config: readCoordinatorConfig({}) })(to);
-    searchPart({ pool })(to);
+    searchPart({ pool, searchEngine: engineOver(pool) })(to);
   };
   const { access = testAccess(database, now), settings = webSettings } = changed;
   const outside: WebPart = (to) => {

@@ -5,7 +5,7 @@ import { defaultRecrawlSettings, isGone, nextFetchAt } from "#coordinator/crawl/
 import { describeApi } from "#coordinator/open-api";
 import { Counters } from "#coordinator/tell/overview/metrics";
 import { pageFacts } from "#coordinator/tell/search/page-facts";
-import { searchPages } from "#coordinator/tell/search/search";
+import { pageOf } from "#coordinator/tell/search/page-reads";
 import { answerWho } from "#coordinator/tell/who/answer";
 import type { CrawlerId } from "#core/ids";
 import type { StatedPreference } from "#protocol/preferences";
@@ -14,6 +14,7 @@ import { commandNamed, inProcess } from "../support/command-in-process.ts";
 import { everyRead } from "../support/every-read.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { faultsOf, type JsonSchema } from "../support/schema-check.ts";
+import { searchNow } from "../support/search-engine.ts";
 import { arrivedResult, newWorld, noon, scope, secondsAfterNoon, spoolId } from "../support/store-world.ts";
 import { tinyResolver } from "../support/web-server.ts";
 
@@ -76,8 +77,12 @@ const reads = () => everyRead(world.pool, () => performance.now());
 const who = async (question: string) =>
   await answerWho(question, { reads: reads(), resolver: tinyResolver, scope }, secondsAfterNoon(120));
 const search = async (preference?: string) =>
-  await searchPages(reads(), "word", preference === undefined ? {} : { preference }, secondsAfterNoon(120));
-const page = async (url: string) => await pageFacts(reads(), { url, fetches: 0, in: 0, out: 0 });
+  await searchNow(world.pool, "word", secondsAfterNoon(120), preference === undefined ? {} : { preference });
+const page = async (url: string) =>
+  await pageFacts(
+    { page: async (key, offsets) => await pageOf(world.pool, key, offsets) },
+    { url, fetches: 0, in: 0, out: 0 },
+  );
 const urls = (answer: { readonly pages: readonly { readonly url: string }[] }) =>
   answer.pages.map(({ url }) => url).sort();
 const command = async (name: string, ...args: string[]) => {

@@ -89,13 +89,13 @@ async function find({ engine }: SearchReads, query: SearchQuery, now: Date): Pro
     { words, title: filters.title },
     configurations.length > 0 ? configurations : ["simple"],
   );
-  const state = engine.state();
-  const percentFilled =
-    state.type === "building" ? Math.floor((100 * state.pages) / Math.max(1, state.ofPages)) : null;
   const answer =
     arms.length === 0
       ? { matches: [], total: 0, isExact: true, isPartial: false }
       : await engine.search({ arms, filters, most: mostRanked });
+  const state = engine.state();
+  const percentFilled =
+    state.type === "building" ? Math.floor((100 * state.pages) / Math.max(1, state.ofPages)) : null;
   return { ...rankPages(answer, sort, now), arms, isPartial: answer.isPartial, percentFilled };
 }
 

@@ -1,0 +1,31 @@
+/** Opens an engine when the first question comes: a command that does not search needs none. */
+import type { EngineState, SearchEngine } from "./search-engine.ts";
+
+export class EngineOnDemand<Engine extends SearchEngine> implements SearchEngine {
+  readonly #open: () => Promise<Engine>;
+  #opening: Promise<Engine> | null = null;
+  #opened: Engine | null = null;
+
+  constructor(open: () => Promise<Engine>) {
+    this.#open = open;
+  }
+
+  async opened(): Promise<Engine> {
+    this.#opening ??= this.#open();
+    this.#opened = await this.#opening;
+    return this.#opened;
+  }
+
+  /** Null if no question came. */
+  async openedSoFar(): Promise<Engine | null> {
+    return await this.#opening;
+  }
+
+  state(): EngineState {
+    return this.#opened?.state() ?? { type: "building", pages: 0, ofPages: 0 };
+  }
+
+  search: SearchEngine["search"] = async (question) => await (await this.opened()).search(question);
+  configurations: SearchEngine["configurations"] = async () => await (await this.opened()).configurations();
+  wordsLike: SearchEngine["wordsLike"] = async (word) => await (await this.opened()).wordsLike(word);
+}
