@@ -158,7 +158,7 @@ describe("the checks of the tables", () => {
            noindex, digest, simhash, words, body_bytes, wire_bytes, shipped_bytes)
          values (10, 11, 'http://a.example/', 'a.example', 1, now(), 200, 'text/html', 'simple', '', false, 'bb', '', 1,
            1, 1, 1)`,
-      ["texts"],
+      ["texts", "documents"],
     ],
     [
       "an incident",

@@ -300,6 +300,15 @@ export const databaseChecks: readonly DatabaseCheck[] = [
       where u.url_hash is null or (u.digest is not null and encode(u.digest, 'hex') <> p.digest)`,
   },
   {
+    name: "documents",
+    words: "a page has its text, and a text its page",
+    sql: `
+      select host_hash, url_hash, p.url
+      from page p
+      full join document d using (host_hash, url_hash)
+      where p.url_hash is null or d.url_hash is null`,
+  },
+  {
     name: "spellings",
     words: "a URL is written in its one spelling, wherever it has a key",
     sql: `
