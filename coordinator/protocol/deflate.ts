@@ -31,12 +31,12 @@ interface Sending {
 }
 
 /**
- * For crawlers. Results use the full window, and threads keep the event loop free, in which times are measured. Level 6 would
- * take a tenth to a fifth more CPU and send 2 % less.
+ * For crawlers. Results use the full window, and threads keep the event loop free, in which times are measured. Level 6 sends
+ * 2 % less than level 4, and higher levels hardly less.
  */
 const results: Sending = {
   windowBytes,
-  options: { windowBits: 15, memLevel: 8, level: 4, finishFlush: constants.Z_SYNC_FLUSH },
+  options: { windowBits: 15, memLevel: 8, level: 6, finishFlush: constants.Z_SYNC_FLUSH },
   besideBytes: 0,
 };
 

@@ -175,17 +175,24 @@ async function indexed(
   });
   const textSearchConfig = textSearchConfigOf(language);
   const simhash = new Simhash(await stemmingOf(textSearchConfig));
-  for (const part of [titleOf(read), descriptionOf(read), ...text.split("\n"), ...unquoted.split("\n")]) {
+  const description = descriptionOf(read);
+  for (const part of [titleOf(read), description, ...text.split("\n"), ...unquoted.split("\n")]) {
     simhash.add(part);
     const turn = turns.next();
     if (turn !== null) await turn;
   }
+  // A description that may not be shown whole is searched all the same.
+  const hidden = [description.length > excerptCharacters ? description : "", unquoted]
+    .filter(Boolean)
+    .join("\n");
   return {
     language,
     ...(detected === null ? {} : { detectedLanguage: detected }),
     textSearchConfig,
     text: noindex ? "" : text,
-    ...(noindex || unquoted === "" ? {} : { unquoted }),
+    ...(noindex || hidden === ""
+      ? {}
+      : { unquoted: cutBetweenWords(hidden, maxTextCharacters - text.length) }),
     ...(excerptCharacters < maxTextCharacters ? { snippetCharacters: excerptCharacters } : {}),
     words: simhash.words,
     simhash: simhash.toString(),

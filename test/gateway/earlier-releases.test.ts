@@ -36,7 +36,9 @@ describe.each(recorded)("a crawler of $crawler, which speaks protocol $version",
     expect(seen.arrivals).toMatchObject([{ hello: { name: "amber", softwareVersion: "0.1.0" } }]);
     const results = seen.batches.flatMap((batch) => batch.results);
     expect(results.map(({ sequence }) => sequence)).toEqual(results.map((_, at) => at + 1));
-    expect(results.filter(({ result }) => result.outcome.type === "fetched")).toHaveLength(8);
+    const pages = results.flatMap(({ result }) => (result.outcome.type === "fetched" ? [result.page] : []));
+    expect(pages).toHaveLength(8);
+    expect(pages.map((page) => page?.text)).toEqual(Array(8).fill(expect.stringMatching(/\w+ \w+/)));
     expect(new Set(seen.messages.map(({ message }) => message.type))).toEqual(
       new Set(["crawler:ready", "crawler:heartbeat", "crawler:lease-end"]),
     );

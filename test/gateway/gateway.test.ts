@@ -47,7 +47,7 @@ test("a crawler with name and key is welcomed, and is online until it leaves", a
   );
 
   expect(welcome).toMatchObject({
-    protocolVersion: 6,
+    protocolVersion: 7,
     crawlerId: 2,
     acknowledgedSequence: 0,
     heartbeatSeconds: 10,

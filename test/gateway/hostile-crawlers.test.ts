@@ -57,7 +57,7 @@ describe("a healthy crawler continues undisturbed beside", () => {
     return { ...refuse, closeCode: code };
   }
 
-  const noSpeech = { type: "crawler:hello", protocolVersions: [7, 8], novel: true };
+  const noSpeech = { type: "crawler:hello", protocolVersions: [8, 9], novel: true };
   const neverMessage = "the first message must be crawler:hello";
   test.each<[string, (crawler: RawCrawler) => unknown, object]>([
     [
@@ -71,7 +71,7 @@ describe("a healthy crawler continues undisturbed beside", () => {
       (crawler) => crawler.sendText(JSON.stringify(noSpeech)),
       {
         code: "wrong-version",
-        reason: "the crawler speaks protocol 7, 8, the coordinator 6, 4: update the coordinator",
+        reason: "the crawler speaks protocol 8, 9, the coordinator 7, 6, 4: update the coordinator",
         retry: false,
       },
     ],

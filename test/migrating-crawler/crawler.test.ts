@@ -45,7 +45,7 @@ describe("a crawler", () => {
         links: [{ url: `${origin.url}/next`, anchor: "northwards", nofollow: false }],
       },
     });
-    expect(result?.page?.lexemes).toBe("'amber':1A 'ship':2A 'sail':4 'northward':5");
+    expect(result?.page?.text).toBe("They sailed northwards");
     expect(origin.headers.at(-1)?.["user-agent"]).toBe("Nearcrawl/test");
   });
 
@@ -78,20 +78,6 @@ describe("a crawler", () => {
     expect(lines.filter(({ url }) => url.startsWith(origin.url)).map(({ address }) => address)).toEqual(
       lines.filter(({ url }) => url.startsWith(origin.url)).map(() => "127.0.0.1"),
     );
-  });
-
-  it("makes lexemes for the coordinator's Postgres version", async () => {
-    const origin = await startSite((_request, response) =>
-      html(response, "<html lang=de><p>Die Lehrerinnen sammeln</html>"),
-    );
-    const world = await leasingGateway([leaseOf("1", [`${origin.url}/`])], {
-      settings: { postgresVersion: 15 },
-    });
-
-    await run(world);
-    const [result] = await resultsAfter(world, 1);
-
-    expect(result?.page?.lexemes).toBe("'lehrerinn':2 'sammeln':3");
   });
 
   it("sends unacknowledged results again after the coordinator returns", async () => {

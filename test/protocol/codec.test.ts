@@ -16,6 +16,7 @@ import {
 } from "#protocol/coordinator-messages";
 import type { CrawlerMessage } from "#protocol/messages";
 import { FrameReader, FrameWriter } from "#protocol/packed/message-frames";
+import { maxTextCharacters } from "#protocol/result";
 import { helloOf } from "../gateway/gateway-on-loopback.ts";
 import { generatedResults } from "./generated-results.ts";
 import { packedJson } from "./packed-json.ts";
@@ -119,14 +120,29 @@ describe("what passes", () => {
     });
   });
 
+  test("a page of a crawler before version 7 has its excerpt as its text", () => {
+    const [sent] = generatedResults({ count: 1, hosts: 1, seed: 2 });
+    const { text, ...page } = sent!.result.page!;
+    const withPage = (page: object | null) => ({ ...sent!, result: { ...sent!.result, page } });
+    const earlier = { lexemes: "'ship':1A", excerpt: "Ships sail" };
+
+    expect(decoded(withPage({ ...page, ...earlier }))).toEqual(withPage({ ...page, text: "Ships sail" }));
+    expect(decoded(withPage({ ...page, ...earlier, text }))).toEqual(withPage({ ...page, text }));
+    expect(decoded(withPage(page))).toMatchObject({ result: { outcome: { code: "bad-result" } } });
+  });
+
   test("the longest result that the schema allows can be sent", () => {
     const [message] = generatedResults({ count: 1, hosts: 1, seed: 2 });
     if (!message?.result.page) throw new Error("a page was asked for");
     const link = { url: `https://e.example/${"p".repeat(2030)}`, anchor: "語".repeat(200), nofollow: false };
-    const page = { ...message.result.page, lexemes: "語".repeat(900_000), links: Array(2000).fill(link) };
+    const page = {
+      ...message.result.page,
+      text: "語".repeat(maxTextCharacters),
+      links: Array(2000).fill(link),
+    };
     const longest = { ...message, result: { ...message.result, page } };
 
-    expect(Buffer.byteLength(encodeMessage(longest))).toBeGreaterThan(0.95 * maxMessageBytes);
+    expect(Buffer.byteLength(encodeMessage(longest))).toBeGreaterThan(0.8 * maxMessageBytes);
     expect(decoded(longest)).toEqual(longest);
   });
 });
@@ -216,7 +232,7 @@ describe("the first message", () => {
 
     expect(decodeHello(text)).toEqual({
       type: "wrong-version",
-      reason: `the crawler speaks protocol ${offered.join(", ")}, the coordinator 6, 4: update the ${behind}`,
+      reason: `the crawler speaks protocol ${offered.join(", ")}, the coordinator 7, 6, 4: update the ${behind}`,
     });
   });
 
@@ -230,8 +246,8 @@ describe("the first message", () => {
 
 test("the newest common version is chosen, and null without one", () => {
   expect(agreeOnVersion([9, 4])).toBe(4);
-  expect(agreeOnVersion([1, 2, 3, 4, 5, 6, 7])).toBe(6);
-  expect(agreeOnVersion([7, 5, 3])).toBeNull();
+  expect(agreeOnVersion([1, 2, 3, 4, 5, 6, 7, 8])).toBe(7);
+  expect(agreeOnVersion([8, 5, 3])).toBeNull();
   expect(agreeOnVersion([])).toBeNull();
 });
 

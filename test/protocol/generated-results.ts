@@ -67,8 +67,7 @@ function makeResult(host: string, vocabulary: readonly string[], random: () => n
       headings: [1, 2, 2].map((level, at) => ({ level, text: words.slice(at * 4, at * 4 + 4).join(" ") })),
       language: "en",
       textSearchConfig: "english",
-      lexemes: lexemesOf(words),
-      excerpt: words.join(" ").slice(0, 600),
+      text: linesOf(words),
       words: words.length,
       links: Array.from({ length: 30 + Math.floor(random() * 60) }, () => ({
         url: `https://${host}${path()}`,
@@ -90,10 +89,6 @@ function hex(digits: number, random: () => number): string {
   return Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join("");
 }
 
-function lexemesOf(words: readonly string[]): string {
-  const positions = new Map<string, number[]>();
-  words.forEach((word, at) => {
-    positions.set(word, [...(positions.get(word) ?? []), at + 1]);
-  });
-  return [...positions].map(([word, at]) => `'${word}':${at.join(",")}`).join(" ");
+function linesOf(words: readonly string[]): string {
+  return words.join(" ").replace(/(?:\S+ ){40}/g, "$&\n");
 }

@@ -8,10 +8,9 @@ import { z } from "zod";
 import { decodeHello, decodePackedMessage, maxMessageBytes } from "#protocol/codec";
 import { NodeInflater } from "#protocol/deflate";
 import { listOf } from "#protocol/fields";
-import { FrameReader, joinFrame, splitFrame } from "#protocol/packed/message-frames";
+import { FrameReader } from "#protocol/packed/message-frames";
 import { NumberWriter } from "#protocol/packed/numbers";
 import { boundStructure } from "#protocol/packed/unpack-message";
-import { packVector } from "#protocol/packed/vector";
 import { maxListedUrls } from "#protocol/result";
 import { packedJson } from "./packed-json.ts";
 
@@ -79,25 +78,6 @@ it("a list is checked up to its first fault, which the message names by its plac
   expect(Number(more)).toBeLessThan(50);
 });
 
-it.each([
-  ["one text of 28 words at 16,000 places each", vectors(1, 28, 16_000)],
-  ["forty texts of one word at 1,000 places", vectors(40, 1, 1000)],
-  [
-    "four million words",
-    { numbers: numbersOf([[0, Buffer.alloc(0)]]), text: `\n{a:v}\n${filled(whole, "a ")}` },
-  ],
-])("packed, %s are refused before they are unpacked", (_what, { numbers, text }) => {
-  const wire = joinFrame(numbers, deflated(text));
-  const split = splitFrame(wire);
-  const received = {
-    numbers: split.numbers,
-    text: new NodeInflater().inflate(split.deflated, maxMessageBytes),
-  };
-
-  expect(wire.length).toBeLessThan(17_000);
-  expect(() => decodePackedMessage(received, new FrameReader())).toThrow(/too many (words|occurrences)/);
-});
-
 it("packed, lines of JSON count together", () => {
   const lines = Array(1000).fill(`[0${filled(400, ",0")}]`);
   const numbers = new NumberWriter();
@@ -108,28 +88,6 @@ it("packed, lines of JSON count together", () => {
   expect(() => decodePackedMessage(parts, new FrameReader())).toThrow("values");
   expect(parse.mock.calls.length).toBeLessThan(1000);
 });
-
-/** This many texts, each with this many words at the same places. */
-function vectors(texts: number, words: number, places: number) {
-  const at = Array.from({ length: places }, (_, place) => place + 1).join(",");
-  const names = Array.from({ length: words }, (_, word) => String.fromCharCode(97 + word));
-  const packed = packVector(names.map((name) => `'${name}':${at}`).join(" "))!;
-  const shape = Array.from({ length: texts }, (_, text) => `a${text}:v`).join(",");
-  const lines = Array<string>(texts).fill(packed.words.join(" ")).join("\n");
-  const each = [packed.occurrences, packed.places] as const;
-  return { numbers: numbersOf(Array(texts).fill(each)), text: `\n{${shape}}\n${lines}` };
-}
-
-function numbersOf(each: readonly (readonly [occurrences: number, places: Buffer])[]): Buffer {
-  const numbers = new NumberWriter();
-  for (const number of [0, 0]) numbers.number(number);
-  for (const [occurrences, places] of each) {
-    numbers.number(occurrences);
-    numbers.number(places.length);
-    numbers.bytes(places);
-  }
-  return numbers.finish();
-}
 
 function caught(work: () => unknown): unknown {
   try {

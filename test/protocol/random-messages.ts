@@ -61,7 +61,7 @@ function spoiled(value: unknown, random: () => number, key = ""): unknown {
 }
 
 const isFree = (key: string) =>
-  ["url", "anchor", "title", "text", "description", "excerpt", "lexemes", "etag", "charset"].includes(key);
+  ["url", "anchor", "title", "text", "description", "etag", "charset"].includes(key);
 
 function oneOf<Item>(items: readonly Item[], random: () => number): Item {
   return items[Math.floor(random() * items.length)]!;

@@ -41,7 +41,7 @@ interface ExtractAnswer {
 
 export function extractCommand(): Command {
   const command = new Command("extract")
-    .description("what the crawler reads from a page: title, text, dates, links, lexemes")
+    .description("what the crawler reads from a page: title, text, dates, links")
     .argument("<source>", "a URL, a file, or - for standard input")
     .option("--url <url>", "where a file comes from: its links are relative to it", "http://localhost/")
     .option("--content-type <type>", "what its server would say of a file", "text/html")

@@ -195,11 +195,17 @@ function outcomeWords(outcome: FetchOutcome): string {
 
 const shownLinks = 20;
 const shownHeadings = 8;
+const shownCharacters = 600;
 
 export function pageText(page: PageExtract): string {
-  const { links, headings, foreignLinks = [], text: _, unquoted: __, ...facts } = page;
+  const { links, headings, foreignLinks = [], text, unquoted: _, ...facts } = page;
   const counts = { linksInAll: links.length, foreignLinks: foreignLinks.length || null };
-  const shown = { headings: headings.slice(0, shownHeadings), links: links.slice(0, shownLinks) };
+  const start = text.slice(0, shownCharacters).replaceAll("\n", " ");
+  const shown = {
+    text: start,
+    headings: headings.slice(0, shownHeadings),
+    links: links.slice(0, shownLinks),
+  };
   return answerText(
     { ...facts, ...counts, ...shown },
     { headings: "level text", links: "url anchor nofollow" },

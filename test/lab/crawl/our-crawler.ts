@@ -63,7 +63,7 @@ function byHost(urls: readonly string[]): ReadonlyMap<string, readonly string[]>
 
 function notFetched({ url, outcome, page }: FetchResult): string | null {
   // Some real pages ask not to be indexed.
-  const isRead = page !== null && (page.lexemes !== "" || page.robots.noindex);
+  const isRead = page !== null && (page.text !== "" || page.robots.noindex);
   if (outcome.type === "fetched" && isRead) return null;
   // One of the real pages is a bot gate, which is also read before it is recognized.
   if (outcome.type === "failed" && outcome.code === "challenged") return null;

@@ -48,7 +48,7 @@ describe("a site that states search=no", () => {
     expect(outcome.type).toBe("fetched");
     expect(preferences).toEqual([{ ...signal, place: "header", text: "search=no" }]);
     expect(shipped).toMatchObject({
-      ...{ title: "", description: "", headings: [], lexemes: "", excerpt: "" },
+      ...{ title: "", description: "", headings: [], text: "" },
       robots: { noindex: true, nofollow: false },
       links: [{ url: `${site.url}/next`, anchor: "" }],
     });
@@ -66,7 +66,7 @@ describe("a site that states search=no", () => {
 
     const kept = await crawler(home).crawl([`${site.url}/private/a`]);
 
-    expect(open.results[0]!.page!.lexemes).toContain("heron");
+    expect(open.results[0]!.page!.text).toContain("heron");
     expect(open.results[0]!.preferences!.map(({ answer, uses }) => [answer, ...uses])).toEqual([
       ["allowed", "search"],
       ["denied", "ai-train"],
@@ -75,7 +75,7 @@ describe("a site that states search=no", () => {
       ...{ standard: "content-usage", place: "robots.txt", uses: ["search"], answer: "denied" },
       text: "/private/ search=n",
     });
-    expect(kept.results[0]!.page).toMatchObject({ lexemes: "", title: "", robots: { noindex: true } });
+    expect(kept.results[0]!.page).toMatchObject({ text: "", title: "", robots: { noindex: true } });
     expect(site.requests.filter((request) => request === "GET /robots.txt")).toHaveLength(1);
   });
 
@@ -170,7 +170,7 @@ describe("the page's own statements", () => {
 
     const { page: shipped } = await crawlOne(site, "/a");
 
-    expect(shipped).toMatchObject({ lexemes: "", title: "", robots: { noindex: true } });
+    expect(shipped).toMatchObject({ text: "", title: "", robots: { noindex: true } });
   });
 
   it("are absent with noindex alone, and link anchors stay", async () => {
@@ -182,7 +182,7 @@ describe("the page's own statements", () => {
 
     expect(result.preferences).toBeUndefined();
     expect(result.page).toMatchObject({
-      ...{ title: "", headings: [], lexemes: "" },
+      ...{ title: "", headings: [], text: "" },
       links: [{ anchor: "where it nests" }],
     });
   });

@@ -44,7 +44,7 @@ describe("a sitemap", () => {
         <url><loc>https://site.example/c</loc><lastmod>last week</lastmod><changefreq>sometimes</changefreq><priority>0.5</priority></url></urlset>`,
     );
 
-    expect(page).toMatchObject({ kind: "sitemap", lexemes: "", words: 0, excerpt: "", title: "" });
+    expect(page).toMatchObject({ kind: "sitemap", text: "", words: 0, title: "" });
     expect(page?.links).toEqual([
       {
         url: "https://site.example/a?x=1&y=2&z=3",

@@ -1,19 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { extractPage } from "#crawler/extract/extract-page";
-import { simhashDistance } from "#protocol/result";
+import { maxTextCharacters, simhashDistance } from "#protocol/result";
 import { bodyOf, extracted as extract } from "../support/extracted.ts";
-
-it("a page's lexemes are those of the newest Postgres unless an older one is asked for", async () => {
-  const html = "<html lang=de><p>Goethe und die Lehrerinnen sammeln Bücher";
-
-  const newest = await extract(html);
-  const older = await extract(html, { postgresVersion: 15 });
-
-  expect(newest.lexemes).toBe("'goth':1 'lehr':4 'sammel':5 'buch':6");
-  expect(older.lexemes).toBe("'goeth':1 'lehrerinn':4 'sammeln':5 'buch':6");
-  expect(await extract(html, { postgresVersion: 18 })).toEqual(newest);
-});
 
 it("letters with combining marks are composed in every text of a page, and addresses stay as written", async () => {
   const html = (
@@ -32,11 +21,11 @@ it("letters with combining marks are composed in every text of a page, and addre
 
   const composed = await read(html(text));
   expect(JSON.stringify(composed)).toContain("Zürcher Gemäuer lesen");
-  expect(composed.lexemes).toContain("'zurch'");
+  expect(composed).toMatchObject({ text: expect.stringContaining(text), unquoted: `${text} am Abend` });
   expect(await read(html(marked))).toEqual(composed);
   const { structured: _, ...shown } = composed;
   expect(await read(html(referred))).toMatchObject(shown);
-  expect((await read(`<p>${marked.replaceAll("\u0308", "<b>\u0308</b>")}`)).excerpt).toBe(text);
+  expect((await read(`<p>${marked.replaceAll("\u0308", "<b>\u0308</b>")}`)).text).toBe(text);
   expect(await read(marked, "text/plain; charset=utf-8")).toEqual(
     await read(text, "text/plain; charset=utf-8"),
   );
@@ -116,8 +105,8 @@ it.each([20, 1500])(
 
     const first = await extract(html);
 
-    expect(first.lexemes).toContain("'eig'");
-    expect(first.lexemes).not.toContain("beiwerk");
+    expect(first.text).toContain("Eigenes");
+    expect(first.text).not.toContain("Beiwerk");
     expect(await extract(html)).toEqual(first);
   },
 );
@@ -134,13 +123,11 @@ it("no text of a page contains soft hyphens, as characters or as references", as
     description: "Häuserzeilen am Fluss",
     headings: [{ level: 1, text: "Straßenbahn" }],
     links: [{ url: "https://site.example/fahr%C2%ADplan", anchor: "Fahrplan" }],
-    excerpt: "Donaudampfschiff Fahrplan",
+    text: "Straßenbahn\nDonaudampfschiff Fahrplan",
+    unquoted: "Dampfschiff",
   });
-  expect(page.lexemes).toContain("'donaudampfschiff':");
-  expect(page.lexemes).toContain("'dampfschiff':");
-  expect(page.lexemes).not.toContain("\u00ad");
   const plain = await extract("Donau\u00addampfschiff", { contentType: "text/plain; charset=utf-8" });
-  expect(plain.lexemes).toBe("'donaudampfschiff':1");
+  expect(plain.text).toBe("Donaudampfschiff");
 });
 
 describe("links", () => {
@@ -165,13 +152,45 @@ describe("links", () => {
   });
 });
 
+it("plain text keeps its lines, and no blank ones", async () => {
+  const plain = await extract(" One\tline\r\n\r\n  another \0 one\n", { contentType: "text/plain" });
+
+  expect(plain).toMatchObject({ text: "One line\nanother   one", words: 4 });
+  expect(plain).not.toHaveProperty("unquoted");
+  expect(plain).not.toHaveProperty("snippetCharacters");
+});
+
+describe("a longer text than is kept", () => {
+  const kept = async (word: string) => {
+    const page = await extract(
+      `<p>${`${word} `.repeat(Math.ceil(maxTextCharacters / word.length))}<img alt="${"p".repeat(20)}">`,
+    );
+    expect(page.unquoted).toBeUndefined();
+    return page.text;
+  };
+
+  it("ends between words", async () => {
+    const text = await kept("lighthouses");
+
+    expect(text.length).toBeGreaterThan(maxTextCharacters - 20);
+    expect(text).toMatch(/^(?:lighthouses )+lighthouses$/);
+  });
+
+  it("ends between characters if the words are longer", async () => {
+    const text = await kept(`a${"𠀀".repeat(2000)}`);
+
+    expect(text.length).toBeGreaterThanOrEqual(maxTextCharacters - 1);
+    expect(text).toMatch(/^[a 𠀀]+$/u);
+  });
+});
+
 it("the charset is the header's, or else detected from the bytes", async () => {
   const cyrillic = Buffer.from("<p>\xef\xf0\xe8\xe2\xe5\xf2", "latin1");
   const stated = await extract(cyrillic, { contentType: "text/html; charset=windows-1251" });
   const unstated = await extract(Buffer.from("\x93hi\x94", "latin1"), { contentType: "text/html" });
 
-  expect(stated).toMatchObject({ charset: "windows-1251", excerpt: "привет" });
-  expect(unstated).toMatchObject({ charset: "windows-1252", excerpt: "“hi”" });
+  expect(stated).toMatchObject({ charset: "windows-1251", text: "привет" });
+  expect(unstated).toMatchObject({ charset: "windows-1252", text: "“hi”" });
 });
 
 describe("a hostile page", () => {
@@ -181,14 +200,14 @@ describe("a hostile page", () => {
     const { page, cut } = await nested("div");
 
     expect(cut).toBe(true);
-    expect(page.excerpt).toBe("top");
+    expect(page.text).toBe("top");
   });
 
   it("that never closes its inline elements is read to its end at no cost", async () => {
     const { page, cut } = await nested("b");
 
     expect(cut).toBe(false);
-    expect(page.excerpt).toBe("topdeep");
+    expect(page.text).toBe("topdeep");
   });
 });
 

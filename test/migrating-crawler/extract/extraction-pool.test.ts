@@ -42,12 +42,12 @@ function manyWords(characters: number): string {
 describe("extraction in threads", { timeout: 60_000 }, () => {
   it("gives the main thread's result, and keeps the body's bytes", async () => {
     const pool = poolOf({ threads: 1 });
-    const body = small("harbour", { postgresVersion: 15 });
+    const body = small("harbour");
 
     const extracted = await pool.extract(body);
 
     expect(extracted).toEqual(await extractPage(body));
-    expect(extracted.page.lexemes).toContain("'harbour'");
+    expect(extracted.page.text).toContain("harbour");
     expect(body.bytes.length).toBeGreaterThan(0);
   });
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { pageText } from "#crawler/extract/extract-page";
 import { readOf } from "../support/extracted.ts";
 
-const textOf = async (html: string) =>
-  pageText(await readOf(html))
-    .pieces.map(({ text }) => text)
-    .join("\n");
+const textOf = async (html: string) => {
+  const { text, unquoted } = pageText(await readOf(html));
+  return `${text}\n${unquoted}`.trim();
+};
 
 const times = (count: number, make: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => make(n)).join("");

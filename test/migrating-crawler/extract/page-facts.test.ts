@@ -149,7 +149,7 @@ const xhtml = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script 
 interface Facts {
   /** A part of the extracted page. */
   readonly is?: object;
-  /** Patterns that occur in its lexemes, and some that do not. */
+  /** Patterns that occur in what is searched of it, and some that do not. */
   readonly has?: readonly RegExp[];
   readonly lacks?: readonly RegExp[];
   readonly given?: Parameters<typeof extract>[1];
@@ -175,24 +175,25 @@ const facts: readonly (readonly [string, string, Facts])[] = [
   [
     "an unclosed head leaves the text whole",
     "<head><title>T</title><p>visible words",
-    { is: { excerpt: "visible words" } },
+    { is: { text: "visible words" } },
   ],
   [
-    "words are weighed by their place",
-    "<title>tree</title><h1>branch</h1><p>leaf <h2>root</h2> stem",
-    { is: { lexemes: "'tree':1A 'branch':2B 'leaf':3 'root':4B 'stem':5" } },
+    "the text has a line for each block, with the headings in their places",
+    "<title>tree</title><h1>branch</h1><p>a \n leaf<h2>root</h2> <pre>stem\n  bark</pre>",
+    { is: { title: "tree", text: "branch\na leaf\nroot\nstem bark", words: 7 } },
   ],
   [
     "scripts, styles and hidden templates are no text",
     "<p>seen<script>let unseen</script><style>.unseen{}</style><noscript>unseen</noscript><template>unseen</template>",
-    { is: { lexemes: "'seen':1" } },
+    { is: { text: "seen", words: 1 } },
   ],
   [
     "noindex removes the text, and nofollow marks the links",
     "<meta name=nearcrawl content=NOFOLLOW><p>words <a href=/x>y</a>",
     {
       given: { robotsTag: "noindex" },
-      is: { robots: { noindex: true, nofollow: true }, lexemes: "", links: [{ nofollow: true }] },
+      is: { robots: { noindex: true, nofollow: true }, text: "", links: [{ nofollow: true }] },
+      lacks: [/words/],
     },
   ],
   [
@@ -272,30 +273,30 @@ const facts: readonly (readonly [string, string, Facts])[] = [
       <main><h1>Headline</h1><p>${prose.repeat(3)}</p><h2>Part</h2><p>${prose.repeat(2)}</p></main>
       <ul><li><a href=/c>Epsilon story</a><li><a href=/d>Zeta story</a></ul><div role=contentinfo>Eta notice</div><footer><p>Theta ${prose}</footer>`,
     {
-      is: { excerpt: expect.stringMatching(`^${main}`), links: [{}, {}, {}, {}] },
-      has: [/'headlin':1A,2B/, /'part':\d+B/],
-      lacks: [/alpha|gamma|delta|epsilon|eta|theta/],
+      is: { text: expect.stringMatching(`^Headline\n${main}`), links: [{}, {}, {}, {}] },
+      has: [/\nPart\n/],
+      lacks: [/alpha|gamma|delta|epsilon|eta |theta/i],
     },
   ],
   [
     "the main text includes the paragraphs around links, whatever white space is in the links",
     `<p>Alpha. ${prose.repeat(2)}<a href=/a>${blank}Beta${blank}</a></p><p>Gamma. ${prose.repeat(2)}</p>`,
-    { is: { excerpt: expect.stringMatching(/^Alpha/) }, has: [/'beta'/] },
+    { is: { text: expect.stringMatching(/^Alpha/) }, has: [/Beta/] },
   ],
   [
     "the main text is the whole text when a page has little but links",
     "<nav>Menu</nav><ul><li><a href=/a>Alpha</a><li><a href=/b>Beta</a></ul>",
-    { is: { lexemes: "'menu':1 'alpha':2 'beta':3" } },
+    { is: { text: "Menu\nAlpha\nBeta" } },
   ],
   [
     "the main text is the prose, whatever its class name",
     `<div class="with-sidebar menu"><p>${prose.repeat(4)}</div><p>Little.`,
-    { is: { excerpt: expect.stringContaining("nearest of many crawlers") } },
+    { is: { text: expect.stringContaining("nearest of many crawlers") } },
   ],
   [
     "hidden elements are omitted, but not what follows them",
     `<p>${prose.repeat(3)}<span hidden>secret <span>words</span></span> shown</p><div style="color:red; display: none">secret</div><p>${prose}`,
-    { has: [/'shown'/], lacks: [/secret/] },
+    { has: [/shown/], lacks: [/secret/] },
   ],
   [
     "only the hidden part of a heading is omitted",
@@ -303,52 +304,55 @@ const facts: readonly (readonly [string, string, Facts])[] = [
     { is: { headings: [{ level: 1, text: "Pier closed" }] } },
   ],
   [
-    "the words of pictures are in the index but not in the excerpt",
+    "the words of pictures are searched but not shown",
     `${prose3}<img alt="a lighthouse"></p>`,
-    { is: { excerpt: expect.not.stringContaining("lighthouse") }, has: [/'lighthous'/] },
+    { is: { text: expect.not.stringContaining("lighthouse"), unquoted: "a lighthouse" } },
   ],
   [
-    "nosnippet keeps the text out of the excerpt and the description, but in the index",
+    "with nosnippet the text and the description are searched but not shown",
     `<meta name=description content="A lighthouse keeper's diary">${prose3}${json('{"@type":"Article","description":"A lighthouse keeper"}')}`,
     {
       given: { robotsTag: "nosnippet" },
-      is: { excerpt: "", description: "", structured: { description: "" } },
-      has: [/'lighthous'/, /'crawler'/],
+      is: { snippetCharacters: 0, description: "", structured: { description: "" } },
+      has: [/A lighthouse keeper's diary/, /crawlers/],
     },
   ],
   [
-    "max-snippet limits the excerpt and the description",
+    "max-snippet limits snippets and the description",
     `<meta name=description content="A lighthouse keeper's diary">${prose3}`,
-    { given: { robotsTag: "max-snippet:12" }, is: { excerpt: "The nearest ", description: "A lighthouse" } },
+    {
+      given: { robotsTag: "max-snippet:12" },
+      is: { snippetCharacters: 12, description: "A lighthouse", unquoted: "A lighthouse keeper's diary" },
+    },
   ],
   [
     "a page that only forbids a cached copy is searched and shown",
     `<meta name=robots content="noarchive, nocache">${prose3}`,
-    { is: { excerpt: expect.stringContaining("nearest of many crawlers") }, has: [/'crawler'/] },
+    { is: { text: expect.stringContaining("nearest of many crawlers") } },
   ],
   [
     "text within an element with data-nosnippet is searched but not shown",
     `<p>${prose}The price is <span data-nosnippet>seventeen <b>guilders</b></span> today.</p>
        <div data-nosnippet><p>${prose}Not to be quoted.</p></div><p>${prose}</p>`,
     {
-      is: { excerpt: expect.stringMatching(/^(?!.*(seventeen|guilders|quoted)).*The price is today\./) },
-      has: [/'guilder'/, /'quot'/],
+      is: { text: expect.stringMatching(/^(?!.*(seventeen|guilders|quoted)).*The price is\ntoday\./s) },
+      has: [/seventeen guilders\n.*Not to be quoted/s],
     },
   ],
   [
     "a paragraph ends where the next block begins, and a heading with its parent",
     "<div><h1>Head</div><p>one<p>two<ul><li>three<li>four</ul><table><tr><td>five<td>six</table>",
-    { is: { headings: [{ level: 1, text: "Head" }], excerpt: "one two three four five six" } },
+    { is: { headings: [{ level: 1, text: "Head" }], text: "Head\none\ntwo\nthree\nfour\nfive\nsix" } },
   ],
   [
     "XHTML closes self-closing elements",
     xhtml,
     {
       given: { contentType: "application/xhtml+xml; charset=utf-8" },
-      is: { excerpt: "seen a<b" },
+      is: { text: "seen a<b" },
     },
   ],
-  ["HTML does not close self-closing elements", xhtml, { is: { excerpt: "" } }],
+  ["HTML does not close self-closing elements", xhtml, { is: { text: "" } }],
   [
     "NUL, lone surrogates and unclosed comments give clean strings",
     "<title>a\0b&#xd800;c</title><p>text<!-- never closed <a href=/x>",
@@ -360,8 +364,9 @@ it.each(facts)("%s", async (_title, html, { is = {}, has = [], lacks = [], given
   const page = await extract(html, given);
 
   expect(page).toMatchObject(is);
-  for (const pattern of has) expect(page.lexemes).toMatch(pattern);
-  for (const pattern of lacks) expect(page.lexemes).not.toMatch(pattern);
+  const searched = `${page.text}\n${page.unquoted ?? ""}`;
+  for (const pattern of has) expect(searched).toMatch(pattern);
+  for (const pattern of lacks) expect(searched).not.toMatch(pattern);
 });
 
 it.each([
@@ -374,7 +379,7 @@ it.each([
   const page = await extract(`${json(data)}<p>text`);
 
   expect(page.structured).toBeUndefined();
-  expect(page.excerpt).toBe("text");
+  expect(page.text).toBe("text");
 });
 
 /** Each took seconds for 1 MB before limits were added. */

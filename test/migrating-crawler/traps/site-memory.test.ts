@@ -19,8 +19,7 @@ function pageOf(text: string, changes: Partial<PageExtract> = {}): PageExtract {
     headings: [],
     language: null,
     textSearchConfig: "simple",
-    lexemes: "",
-    excerpt: text.slice(0, 600),
+    text,
     words: text.split(/\s+/).length,
     links: [],
     robots: { noindex: false, nofollow: false },
@@ -175,9 +174,9 @@ describe("a page that says not found with status 200", () => {
   const links = [linkTo("/random")];
 
   it("with clear wording is recognised without a request", async () => {
-    const page = pageOf("Sorry. Go home.", { title: "Page not found | Shop", links, lexemes: "'sorry':1" });
+    const page = pageOf("Sorry. Go home.", { title: "Page not found | Shop", links, unquoted: "sorry" });
 
-    expect(await judge(page, "/gone")).toMatchObject({ softNotFound: true, links: [], lexemes: "" });
+    expect(await judge(page, "/gone")).toMatchObject({ softNotFound: true, links: [], text: "" });
     expect(asked).toEqual([]);
   });
 
