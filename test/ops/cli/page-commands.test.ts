@@ -256,7 +256,7 @@ describe("nearcrawl extract", { timeout: 120_000 }, () => {
     const { code, out } = await nearcrawl(["extract", "-", "--json"], { input: page });
 
     expect(code).toBe(0);
-    expect(JSON.parse(out).page.lexemes).toContain("'harbour':");
+    expect(JSON.parse(out).page.text).toMatch(/harbour/i);
   });
 
   it("reads a page of the web, or reports why there is none", async () => {
