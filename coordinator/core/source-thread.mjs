@@ -45,7 +45,7 @@ function build(source, bundle) {
     target: "node20",
     format: "esm",
     conditions: ["nearcrawl-source"],
-    external: ["zlib-sync"],
+    external: ["zlib-sync", "node-sqlite3-wasm"],
     absWorkingDir: root,
     banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     logLevel: "warning",

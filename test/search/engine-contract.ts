@@ -40,7 +40,7 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
     };
 
     const pages = async (...documents: Page[]) =>
-      await write(...documents.map((document) => index(document, 1)));
+      await write(...documents.map((document) => indexed(document, 1)));
 
     const ask = async (question: Asked) => await opened.engine.search(await questionOf(question));
 
@@ -393,21 +393,21 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
       const first = { url, text: "ferry" };
 
       it("keeps the later of two versions, in whichever order they come", async () => {
-        await write(index({ ...first, text: "boat" }, 2));
-        const older = await write(index(first, 1));
+        await write(indexed({ ...first, text: "boat" }, 2));
+        const older = await write(indexed(first, 1));
 
         expect(older).toEqual({ indexed: 0, deleted: 0, alreadyThere: 1, rejected: 0 });
         expect([await found({ all: ["ferry"] }), await found({ all: ["boat"] })]).toEqual([[], ["page"]]);
 
-        const newer = await write(index({ ...first, text: "ferry", title: "harbour" }, 3));
+        const newer = await write(indexed({ ...first, text: "ferry", title: "harbour" }, 3));
 
         expect(newer).toEqual({ indexed: 1, deleted: 0, alreadyThere: 0, rejected: 0 });
         expect([await found({ all: ["ferry"] }), await found({ all: ["boat"] })]).toEqual([["page"], []]);
       });
 
       it("has a page once that is written twice, with the links and ranks of the last time", async () => {
-        await write(index({ ...first, title: "Python" }, 1), index({ ...first, title: "Python" }, 1));
-        await write(index({ ...first, title: "Python", linking_hosts: 4, page_rank: 0.5 }, 1));
+        await write(indexed({ ...first, title: "Python" }, 1), indexed({ ...first, title: "Python" }, 1));
+        await write(indexed({ ...first, title: "Python", linking_hosts: 4, page_rank: 0.5 }, 1));
 
         const { matches, total } = await ask({ all: ["ferry"] });
 
@@ -417,8 +417,8 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
       });
 
       it("finds a page by its new words only, in its new language", async () => {
-        await write(index({ ...first, title: "Harbours" }, 1));
-        await write(index({ ...first, title: "Häfen", text_search_config: "german" }, 2));
+        await write(indexed({ ...first, title: "Harbours" }, 1));
+        await write(indexed({ ...first, title: "Häfen", text_search_config: "german" }, 2));
 
         expect(await found({ all: ["harbour"] })).toEqual([]);
         expect(await found({ configuration: "german", all: ["Häfen"] })).toEqual(["page"]);
@@ -427,7 +427,7 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
       });
 
       it("deletes a page, unless it is newer, and takes it back later", async () => {
-        await write(index(first, 2));
+        await write(indexed(first, 2));
         await write(removal(url, 1));
         expect(await found({ all: ["ferry"] })).toEqual(["page"]);
 
@@ -436,14 +436,14 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
         expect(await found({ all: ["ferry"] })).toEqual([]);
         expect(await opened.engine.configurations()).toEqual([]);
 
-        await write(index(first, 4));
+        await write(indexed(first, 4));
         expect(await found({ all: ["ferry"] })).toEqual(["page"]);
       });
 
       it("removes at the end of a full round what the round did not bring", async () => {
-        await write(index(first, 1), index({ url: "https://a.example/gone", text: "ferry" }, 1));
+        await write(indexed(first, 1), indexed({ url: "https://a.example/gone", text: "ferry" }, 1));
         await opened.target.beginFull(2);
-        await write(index(first, 2));
+        await write(indexed(first, 2));
         await opened.target.endFull(2);
         await opened.settled();
 
@@ -452,7 +452,7 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
       });
 
       it("has its pages and the state of the export when it is opened again", async () => {
-        await write(index(first, 1));
+        await write(indexed(first, 1));
         await opened.target.keep(state(1));
         await opened.target.keep(state(2));
 
@@ -460,7 +460,7 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
 
         expect(await opened.target.state()).toEqual(state(2));
         expect(await found({ all: ["ferry"] })).toEqual(["page"]);
-        await write(index({ ...first, text: "boat" }, 2));
+        await write(indexed({ ...first, text: "boat" }, 2));
         expect([await found({ all: ["ferry"] }), await found({ all: ["boat"] })]).toEqual([[], ["page"]]);
       });
 
@@ -507,7 +507,7 @@ function keyOf(url: string): UrlKey {
 }
 
 /** As of that change. */
-function index(page: Page, change: number): Operation {
+export function indexed(page: Page, change: number): Operation {
   const { host, ...key } = keyOf(page.url);
   const document = { ...defaults, host, ...page, change };
   return { op: "index", id: documentId(key), version: 2 * change + 1, document };
@@ -534,7 +534,7 @@ type Asked = (AskedWords | { readonly arms: readonly TermArm[] }) & {
   readonly most?: number;
 };
 
-async function questionOf(asked: Asked): Promise<EngineQuestion> {
+export async function questionOf(asked: Asked): Promise<EngineQuestion> {
   const none = Object.fromEntries(filterNames.map((name) => [name, null])) as unknown as SearchFilters;
   const arms = "arms" in asked ? asked.arms : [await armOf(asked)];
   return { arms, filters: { ...none, ...asked.filters }, most: asked.most ?? 100 };

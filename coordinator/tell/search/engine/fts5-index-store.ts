@@ -66,7 +66,7 @@ const weights = [...Object.values(termWeights), 0].join();
 const longestMs = 1000;
 
 /** Of more matches than this, only those with the words in their headings or links are ranked, where these suffice. */
-const mostRanked = 20_000;
+const mostRanked = 10_000;
 
 /** Questions wait no longer than this while pages are written. */
 const turnMs = 20;
@@ -98,7 +98,9 @@ export class Fts5Index implements ExportTarget {
     }
     file?.close();
     if (path !== ":memory:") removeIndex(path);
-    const made = await openSqlite(path);
+    const made = await openSqlite(path).catch((error: Error) => {
+      throw new Error(`the index ${path} cannot be opened: ${error.message}`, { cause: error });
+    });
     made.exec(`begin; ${schema} commit`);
     return new Fts5Index(made);
   }
