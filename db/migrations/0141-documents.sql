@@ -1,7 +1,7 @@
 -- The texts of pages lie in a table of their own, as written: a page's row is read for its facts, and few reads want its text.
 -- The search's engines make their terms of the texts, so that Postgres has no index of words any more, and what its own
 -- search needed goes. An old page has the beginning of its text and, searched but not shown, its words as they were indexed; its
--- next visit brings all of its text. Every page is read and written once, which takes minutes for a million.
+-- next visit brings all of its text. Every page is read and written once, which takes half an hour for a million.
 -- needs: all coordinators stopped
 
 -- Up Migration
