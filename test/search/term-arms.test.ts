@@ -57,6 +57,12 @@ it("takes scripts without blanks as pairs in a row, and one character as it is",
   expect(await all("日", "simple")).toEqual([[["日"]]]);
 });
 
+it("takes `or` for a word only where nothing is before it", async () => {
+  expect(await all("or blanc", "simple")).toEqual([[["or"]], [["blanc"]]]);
+  expect(await all("ferry or or boat", "simple")).toEqual([[["ferry"], ["boat"]]]);
+  expect(await all("-boat or ferry or", "simple")).toEqual([[["ferry"]]]);
+});
+
 it("has no arm where the words only exclude", async () => {
   expect(await termArms({ words: '-ferry -"old port"', title: null }, ["english", "simple"])).toEqual([]);
 });
@@ -71,6 +77,7 @@ it.each([
   ["ferry or or boat", [[["ferri"], ["boat"]]]],
   ["ferry or -boat", [[["ferri"]]]],
   ["-boat or ferry", [[["ferri"]]]],
+  ["ferry -boat or walk", [[["ferri"], ["walk"]]]],
   ["ferry & | ! ( ) <-> :* ' \\ -- -", [[["ferri"]]]],
   ["ferry \ud800 \u202e \ufeff", [[["ferri"]]]],
 ])("understands %s", async (words, wanted) => {

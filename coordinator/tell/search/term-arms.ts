@@ -25,25 +25,16 @@ const operandPattern = /(-*)(?:["“”„]([^"“”„]*)["“”„]?|([^\s"�
 function readWords(words: string): TypedWords {
   const groups: Operand[][] = [];
   const excluded: Operand[] = [];
-  /** The group that an `or` would widen; null where nothing wanted stands before it. */
-  let last: Operand[] | null = null;
   let isAfterOr = false;
   for (const [, sign, phrase, plain = ""] of words.matchAll(operandPattern)) {
     const operand = { text: phrase ?? plain, isQuoted: phrase !== undefined };
     if (!hasWord(operand.text)) continue;
-    if (sign !== "") {
-      excluded.push(operand);
-      last = null;
-    } else if (last !== null && plain.toLowerCase() === "or") {
-      isAfterOr = true;
-      continue;
-    } else if (last !== null && isAfterOr) {
-      last.push(operand);
-    } else {
-      last = [operand];
-      groups.push(last);
-    }
-    isAfterOr = false;
+    const isFirst = groups.length + excluded.length === 0;
+    const isOr = !isFirst && sign === "" && plain.toLowerCase() === "or";
+    if (sign !== "") excluded.push(operand);
+    else if (isAfterOr && !isOr && groups.length > 0) groups.at(-1)!.push(operand);
+    else if (!isOr) groups.push([operand]);
+    isAfterOr = isOr;
   }
   return { groups, excluded };
 }
