@@ -28,7 +28,7 @@ const nightly = process.env.NEARCRAWL_LONG === "1" ? [] : [journeys];
 
 /** They take twenty seconds and more, and begin first: the run would wait for one that began last. */
 const long =
-  /(evening|killed-run|backup|registry\.browser|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|silent-database|takeover|killed-moves)\.test\.ts$/;
+  /(evening|killed-run|backup|registry\.browser|fleet\.browser|messages|restore-drill|embedded-postgres|chaos|many-days|real-web|standby|shared-files|engine\/ranks|silent-database|takeover|killed-moves)\.test\.ts$/;
 /** Uses what another file installs, and would wait for it if it ran at the same time. */
 const late = /packed-program\.test\.ts$/;
 

@@ -76,7 +76,7 @@ export class CopyWriter {
     this.#putInt32(low | 0);
   }
 
-  bigint(value: string): void {
+  bigint(value: string | bigint): void {
     this.#putInt32(8);
     this.#makeRoom(8);
     this.#length = this.#bytes.writeBigInt64BE(BigInt(value), this.#length);

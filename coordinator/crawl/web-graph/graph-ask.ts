@@ -42,8 +42,8 @@ export const graphOperations = {
       ranksAt: dateTime()
         .nullable()
         .describe(
-          "When the ranks were made that the order pagerank goes by. Later than madeAt: by nearcrawl rank " +
-            "--engine sql --write, which counts no degrees and hosts.",
+          "When the ranks were made that the order pagerank goes by. Later than madeAt: by another engine " +
+            "(nearcrawl rank --from), which counts no degrees and hosts.",
         ),
     }),
     command: {
@@ -102,11 +102,10 @@ after ${countText(ranking.iterations)} iterations.`,
   };
 }
 
-/** The SQL engine stores ranks, but does not count degrees and hosts. */
+/** Ranks from a file come without degrees and hosts. */
 const laterRanks = (ranksAt: Date) =>
-  plain(html`<strong>The pages were ranked in the database at ${instant(ranksAt)}</strong>, and the frontier's order goes by that;
-it counted no degrees and hosts. Run <code>nearcrawl rank --write</code> for these as of now,
-or <code>nearcrawl rank --engine sql</code> to see sizes and highest pages.`);
+  plain(html`<strong>Ranks of another engine were read at ${instant(ranksAt)}</strong>, and the frontier's order goes by them;
+they came without degrees and hosts. Run <code>nearcrawl rank --write</code> for these, if the graph fits into memory.`);
 
 type Bin = Degrees["bins"][number];
 

@@ -22,7 +22,7 @@ export interface WebGraph extends LinkGraph, Omit<ReadLinks, "links"> {
 }
 
 export interface ReadingProgress {
-  readonly step: "urls" | "links";
+  readonly step: "urls" | "links" | "ranks";
   readonly done: number;
   /** The database server's estimate; 0 if it has none. */
   readonly expected: number;
@@ -35,23 +35,20 @@ const tellEvery = 50_000;
 /** In COPY's format an array is ndim, flags and type, then the dimension's length and first index, then lengths and values. */
 const pagesWithLinks = "select host_hash, url_hash, own_links::int, urls, hosts, places::int[] from out_link";
 
-/** Needs a read-only transaction. `seed` must be unpredictable (link-graph.ts). */
+/** `seed` must be unpredictable (link-graph.ts). */
 export async function readLinks(
-  client: PoolClient,
+  pool: Pool,
   seed: number,
   onReading: OnReading = () => {},
 ): Promise<ReadLinks> {
-  try {
-    await client.query("begin isolation level repeatable read read only");
+  return await inSnapshot(pool, async (client) => {
     const expected = await expectedRows(client);
     const { index, countedLinks } = await readUrls(client, seed, teller("urls", expected.urls, onReading));
     const knownNodes = index.size;
     const links = new LinkList();
     await readLinkRows(client, { index, links, tell: teller("links", expected.links, onReading) });
     return { index, knownNodes, countedLinks, links };
-  } finally {
-    await client.query("rollback").catch(() => {});
-  }
+  });
 }
 
 export function webGraph({ links, index, knownNodes, countedLinks }: ReadLinks): WebGraph {
@@ -178,17 +175,25 @@ export async function readGraphRows<T>(
   kind: GraphKind,
   work: (rows: GraphRows) => Promise<T>,
 ): Promise<T> {
+  return await inSnapshot(
+    pool,
+    async (client) =>
+      await work({
+        nodes: async (onRows) => {
+          for (const sql of nodeSql[kind]) await eachBatch(client, sql, onRows);
+        },
+        links: async (sorted, onRows) => {
+          await eachBatch(client, `${linkSql[kind]} ${sorted ? linkOrder[kind] : ""}`, onRows);
+        },
+      }),
+  );
+}
+
+async function inSnapshot<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   try {
     await client.query("begin isolation level repeatable read read only");
-    return await work({
-      nodes: async (onRows) => {
-        for (const sql of nodeSql[kind]) await eachBatch(client, sql, onRows);
-      },
-      links: async (sorted, onRows) => {
-        await eachBatch(client, `${linkSql[kind]} ${sorted ? linkOrder[kind] : ""}`, onRows);
-      },
-    });
+    return await work(client);
   } finally {
     await client.query("rollback").catch(() => {});
     client.release();
@@ -200,14 +205,64 @@ async function eachBatch<Row extends object>(
   sql: string,
   onRows: (rows: readonly Row[]) => Promise<void>,
 ): Promise<void> {
+  for await (const rows of batches<Row>(client, sql)) await onRows(rows);
+}
+
+async function* batches<Row extends object>(client: PoolClient, sql: string): AsyncGenerator<Row[]> {
   await client.query(`declare graph_rows no scroll cursor for ${sql}`);
   while (true) {
     const { rows } = await client.query<Row>(`fetch forward ${rowsAtOnce} from graph_rows`);
     if (rows.length === 0) break;
-    await onRows(rows);
+    yield rows;
   }
   await client.query("close graph_rows");
 }
+
+type TableRow = Readonly<Record<string, string | bigint | boolean | null>>;
+
+/**
+ * Both tables by the hashes alone, which needs no look-up of URLs, from one snapshot. `onTable` takes all rows of one
+ * before it resolves.
+ */
+export async function readGraphTables(
+  pool: Pool,
+  onTable: (table: "nodes" | "edges", rows: AsyncIterable<TableRow>) => Promise<void>,
+  onReading: OnReading,
+): Promise<void> {
+  await inSnapshot(pool, async (client) => {
+    const { urls, links } = await expectedRows(client);
+    for (const [table, step, expected] of [
+      ["nodes", "urls", urls],
+      ["edges", "links", links],
+    ] as const)
+      await onTable(table, tableRows(client, tableSql[table], teller(step, expected, onReading)));
+  });
+}
+
+async function* tableRows(client: PoolClient, sql: string, tell: (done: number) => void) {
+  let done = 0;
+  for await (const rows of batches<Record<string, string | boolean | null>>(client, sql)) {
+    for (const row of rows) {
+      yield Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [name, name.endsWith("hash") ? BigInt(value!) : value]),
+      );
+    }
+    done += rows.length;
+    tell(done);
+  }
+}
+
+const tableSql = {
+  nodes: `select host_hash, url_hash, url from frontier_url
+     union all
+     select l.to_host_hash, l.to_url_hash, null
+     from link l
+     where not exists (
+       select from frontier_url u where u.host_hash = l.to_host_hash and u.url_hash = l.to_url_hash
+     )
+     group by l.to_host_hash, l.to_url_hash`,
+  edges: `select host_hash as from_host_hash, url_hash as from_url_hash, to_host_hash, to_url_hash, nofollow from link`,
+};
 
 const hex = (column: string) => `lpad(to_hex(${column}), 16, '0')`;
 

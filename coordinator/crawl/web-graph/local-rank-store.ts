@@ -43,8 +43,7 @@ export async function rankLocally(
 ): Promise<LocalRank> {
   const clock = stopwatch();
   const seed = randomInt(2 ** 31);
-  const client = await pool.connect();
-  const links = await readLinks(client, seed, onProgress).finally(() => client.release());
+  const links = await readLinks(pool, seed, onProgress);
   const readMs = clock();
   const graph = webGraph(links);
   const ranking = pageRank(graph, settings, (done, residual) =>
@@ -66,9 +65,6 @@ async function writeAll(
 ): Promise<number> {
   onProgress({ step: "writing", done: graph.knownNodes });
   await inTransaction(pool, async (client) => {
-    await client.query(
-      "select pg_advisory_xact_lock(hashtext('nearcrawl rank'), hashtext(current_schema()))",
-    );
     await writeRanks(client, graph, { ranks: ranking.ranks, at });
     await writeSummary(client, summary, at);
   });
@@ -85,7 +81,7 @@ function stopwatch(): () => number {
   };
 }
 
-// Runs the local engine in a thread of its own, so that the process can respond meanwhile.
+// Ranks in a thread of its own, so that the process can respond meanwhile.
 
 export interface WorkerTask {
   readonly database: { readonly databaseUrl: string; readonly home: string; readonly schema: string };

@@ -46,19 +46,6 @@ export async function writeRanks(
   });
 }
 
-/** Replaces all ranks by those in the SQL engine's table, inside the database. */
-export async function copyRanks(client: PoolClient, table: string, at: Date): Promise<void> {
-  await replaceRanks(client, async (into) => {
-    await client.query(
-      `insert into ${into} (host_hash, url_hash, page_rank, ranked_at)
-       select u.host_hash, u.url_hash, r.page_rank, $1::timestamptz
-       from ${table} r
-       join frontier_url u on u.host_hash = r.host_hash and u.url_hash = r.url_hash`,
-      [at],
-    );
-  });
-}
-
 /** How long the swap may block others. Then it releases its place in the queue and retries. */
 const swapLockMs = 500;
 
@@ -69,7 +56,11 @@ const mostSwapTries = 120;
  * dead row for each live one in table and index. The table in use is locked only at the end. Readers delay the swap,
  * but the swap delays others no longer than `swapLockMs`.
  */
-async function replaceRanks(client: PoolClient, fill: (table: string) => Promise<void>): Promise<void> {
+export async function replaceRanks(
+  client: PoolClient,
+  fill: (table: string) => Promise<void>,
+): Promise<void> {
+  await client.query("select pg_advisory_xact_lock(hashtext('nearcrawl rank'), hashtext(current_schema()))");
   const parts = (await partsOf(client, "url_rank")).length;
   await client.query("create table url_rank_next (like url_rank) partition by hash (host_hash)");
   for (let part = 0; part < parts; part++)
@@ -117,7 +108,7 @@ export async function writeSummary(client: PoolClient, summary: GraphSummary, at
   );
 }
 
-/** Returns when either engine last ranked, or null. */
+/** Returns when the pages were last ranked, here or elsewhere, or null. */
 export async function lastRanked(pool: Pick<Pool, "query">): Promise<Date | null> {
   const { rows } = await pool.query<{ at: Date | null }>(
     `select greatest(
@@ -235,7 +226,7 @@ export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSu
     topPages: await pagesOf(pool, found, largest(ranking.ranks, topListLength)),
     mostLinked: await pagesOf(pool, found, largest(inLinks, topListLength)),
     topHosts: await topHosts(pool, hosts, settings),
-    ranking: { engine: "local", damping: settings.damping, tolerance: settings.tolerance, ...facts },
+    ranking: { damping: settings.damping, tolerance: settings.tolerance, ...facts },
   };
 }
 

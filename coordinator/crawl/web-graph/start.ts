@@ -1,6 +1,6 @@
 /**
  * Ranks the pages daily in a thread, for orders and importances by rank. If the graph is too large for the
- * coordinator's memory, the log says so, and `nearcrawl rank --engine sql --write` has to rank it.
+ * coordinator's memory, the log says so, and another engine has to rank it (ops/runbook/scaling.md).
  */
 
 import type { Pool } from "pg";
@@ -62,7 +62,7 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
   const links = await estimatedLinks(database.pool);
   if (links > mostLinks) {
-    log.warn({ links, mostLinks }, "too many links to rank here: run nearcrawl rank --engine sql --write");
+    log.warn({ links, mostLinks }, "too many links to rank here: see nearcrawl rank --help, Beyond memory");
     return;
   }
   const { summary, mended } = await rankInWorker(

@@ -164,7 +164,6 @@ export const graphSummary = z
     mostLinked: z.array(rankedPage),
     topHosts: z.array(rankedHost),
     ranking: z.strictObject({
-      engine: z.enum(["local", "sql"]),
       damping: z.number(),
       tolerance: z.number(),
       iterations: z.int(),

@@ -1,21 +1,26 @@
-/** `nearcrawl graph export`: the web graph of pages or hosts, to a file or pipe. */
+/** `nearcrawl graph export`: the web graph of pages or hosts, to a file, folder or pipe. */
 
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { Command, Option } from "commander";
+import { fileWriter, parquetWriteRows } from "hyparquet-writer";
+import type { Pool } from "pg";
 import {
   type ExportedLink,
   type ExportedNode,
   type GraphRows,
   readGraphRows,
+  readGraphTables,
 } from "#coordinator/crawl/web-graph/graph-reads";
 import { csvField } from "#coordinator/web/html";
 import { UsageError } from "#core/errors";
 import { commandContext } from "../command-context.ts";
 import { printJson, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { RankProgressLine } from "./rank.ts";
 
 interface ExportOptions extends DatabaseOptions {
-  readonly format: GraphFormat;
+  readonly format: GraphFormat | "parquet";
   readonly hosts?: boolean;
   readonly hashes?: boolean;
   readonly nodes?: boolean;
@@ -27,22 +32,29 @@ Formats:
   csv       from,to,from_name,to_name,links; with --nodes id,name,page_rank,in_links,out_links
   graphml   nodes with URL and rank, edges; for Gephi, networkx, igraph
   webgraph  WebGraph's ASCIIGraph: FILE.graph-txt, and FILE.nodes with the URL of each node (not to a pipe)
+  parquet   a folder with nodes.parquet (host_hash, url_hash, url: null beyond the frontier) and edges.parquet
+            (from_host_hash, from_url_hash, to_host_hash, to_url_hash, nofollow); for Spark, DuckDB and the like
 
 What pages link to beyond the frontier is a node too, named urn:nearcrawl: and its hashes. Links of a page to itself
 are in the export, though not in the ranking. Rows are passed on as they come; only webgraph holds the nodes' numbers
-in memory. For Parquet, let a tool read the CSV: duckdb -c "copy 'web.csv' to 'web.parquet'".
+in memory. Ranks come back by nearcrawl rank --from.
 
 Examples:
   nearcrawl graph export --format edges - | gzip > web.tsv.gz
   nearcrawl graph export --hosts --format graphml hosts.graphml
   nearcrawl graph export --format webgraph web        web.graph-txt and web.nodes
+  nearcrawl graph export --format parquet graph       graph/nodes.parquet and graph/edges.parquet
 Exit codes: 0 done, 1 failed, 2 wrong usage or a file that cannot be written, 130 interrupted.
 `;
 
 export function exportCommand(): Command {
   return withDatabaseOptions(new Command("export").description("the web graph for other programs"))
     .argument("<file>", "where to; - for standard output")
-    .addOption(new Option("--format <name>", "how it is written").choices(graphFormats).default("edges"))
+    .addOption(
+      new Option("--format <name>", "how it is written")
+        .choices([...graphFormats, "parquet"])
+        .default("edges"),
+    )
     .option("--hosts", "the graph of hosts instead of pages")
     .option("--hashes", "edges: by hash, which needs no look-up of URLs by whoever reads it")
     .option("--nodes", "csv: the nodes instead of the links")
@@ -50,17 +62,26 @@ export function exportCommand(): Command {
     .action(exportGraph);
 }
 
+const filesOf: Partial<Record<ExportOptions["format"], (file: string) => string[]>> = {
+  webgraph: (file) => [`${file}.graph-txt`, `${file}.nodes`],
+  parquet: (folder) => [join(folder, "nodes.parquet"), join(folder, "edges.parquet")],
+};
+
 async function exportGraph(file: string, options: ExportOptions): Promise<void> {
   const { format, hosts = false, hashes = false, nodes = false } = options;
   if (hashes && format !== "edges") throw new UsageError(`--hashes is for --format edges, not ${format}`);
   if (nodes && format !== "csv") throw new UsageError(`--nodes is for --format csv, not ${format}`);
   const isPipe = file === "-";
-  const names = isPipe ? [] : format === "webgraph" ? [`${file}.graph-txt`, `${file}.nodes`] : [file];
+  if (format === "parquet" && (isPipe || hosts))
+    throw new UsageError("--format parquet is for the graph of pages, into a folder");
+  const names = isPipe ? [] : (filesOf[format]?.(file) ?? [file]);
   const outputs: OutputFile[] = [];
   try {
+    if (format === "parquet") await written(file, async () => await mkdir(file, { recursive: true }));
     for (const name of names) outputs.push(await OutputFile.open(name));
     const [main, list] = outputs.map(({ sink }) => sink);
     await readDatabase(commandContext(options), async ({ pool }) => {
+      if (format === "parquet") return await writeParquet(file, pool);
       await readGraphRows(pool, hosts ? "hosts" : "pages", async (rows) => {
         await writeGraph[format](rows, main ?? toStandardOutput, { hashes, nodes, nodeList: list ?? null });
       });
@@ -72,6 +93,35 @@ async function exportGraph(file: string, options: ExportOptions): Promise<void> 
     throw error;
   }
   if (options.json && !isPipe) printJson({ written: names });
+}
+
+const hashes = (...names: string[]) =>
+  names.map((name) => ({ name, type: "INT64", nullable: false }) as const);
+
+const parquetColumns = {
+  nodes: [...hashes("host_hash", "url_hash"), { name: "url", type: "STRING", nullable: true } as const],
+  edges: [
+    ...hashes("from_host_hash", "from_url_hash", "to_host_hash", "to_url_hash"),
+    { name: "nofollow", type: "BOOLEAN", nullable: false } as const,
+  ],
+};
+
+/** At most one group of rows is in memory. */
+async function writeParquet(folder: string, pool: Pool): Promise<void> {
+  const line = new RankProgressLine();
+  const onTable: Parameters<typeof readGraphTables>[1] = async (table, rows) => {
+    const file = join(folder, `${table}.parquet`);
+    try {
+      const writer = fileWriter(partOf(file));
+      await parquetWriteRows({ writer, rows, columns: parquetColumns[table], rowGroupSize: 100_000 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall === "write")
+        await written(file, () => Promise.reject(error));
+      throw error;
+    }
+  };
+  await readGraphTables(pool, onTable, (progress) => line.show(progress));
+  line.done();
 }
 
 /** Writes under a temporary name until the file is complete. */

@@ -1,8 +1,9 @@
-/** `nearcrawl rank`: computes PageRank of URLs and of hosts, on this machine or inside the database. */
-import { Command, Option } from "commander";
+/** `nearcrawl rank`: computes PageRank of URLs and of hosts, or stores ranks that another engine computed. */
+import { Command } from "commander";
+import { storeGivenRanks } from "#coordinator/crawl/web-graph/given-rank-store";
 import { type RankProgress, rankInWorker } from "#coordinator/crawl/web-graph/local-rank-store";
 import { defaultPageRankSettings, type PageRankSettings } from "#coordinator/crawl/web-graph/page-rank";
-import { rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
+import { UsageError } from "#core/errors";
 import { answerText } from "../answer-text.ts";
 import { recordCommand } from "../audit-command-change.ts";
 import { commandContext } from "../command-context.ts";
@@ -11,7 +12,7 @@ import { countText, ProgressLine, paceText, printAnswer, secondsText } from "../
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
 
 interface RankCommandOptions extends DatabaseOptions, PageRankSettings {
-  readonly engine: "local" | "sql";
+  readonly from?: readonly string[];
   readonly write?: boolean;
 }
 
@@ -19,19 +20,22 @@ const help = `
 Nodes are the URLs of the frontier and what pages link to beyond it. A link counts once however often a page repeats
 it, links of a page to itself do not count, and a page without links gives its rank to all alike.
 
-Engines:
-  local   reads the graph by COPY into typed arrays of a thread of its own: about 60 bytes a URL and 20 a link
-  sql     plain statements on tables partitioned by host, for graphs that fit no machine's memory; makes work
-          tables sql_rank_* in the schema and drops them at the end
+The graph is read by COPY into typed arrays of a thread of its own: about 60 bytes a URL and 20 a link.
+
+Beyond memory (20 million links: the coordinator no longer ranks daily): export the graph as Parquet, let DuckDB, Spark or
+another engine rank it, and store what it finds. --from reads Parquet (uncompressed or Snappy) or CSV with the columns
+host_hash, url_hash, page_rank, and replaces all ranks at once; a row that is no rank is named, and nothing is changed.
+How to, with both engines: ops/runbook/scaling.md.
 
 Examples:
   nearcrawl rank                      the ranks' top, degrees and hosts; nothing is changed
   nearcrawl rank --write              the same, and the order "pagerank" and /graph have it from now on
-  nearcrawl rank --engine sql --iterations 20 --write
+  nearcrawl graph export --format parquet graph
+  nearcrawl rank --from ranks/*.parquet
 
---write puts ranks into url_rank, where the order "pagerank" finds them; engine local also keeps the summary of /graph and
-sets right back-links that had been counted wrongly.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. It is no failure when the iterations end before the
+--write puts ranks into url_rank, where the order "pagerank" finds them, keeps the summary of /graph, and sets right
+back-links that had been counted wrongly.
+Exit codes: 0 done, 1 failed, 2 wrong usage or a file that is refused, 130 interrupted. It is no failure when the iterations end before the
 tolerance: the answer says so.
 `;
 
@@ -39,10 +43,10 @@ export function rankCommand(): Command {
   const { damping, tolerance, iterations } = defaultPageRankSettings;
   return withDatabaseOptions(
     new Command("rank").description(
-      "PageRank of all URLs, degrees and the graph of hosts, here or in the database",
+      "PageRank of all URLs, degrees and the graph of hosts; ranks made elsewhere",
     ),
   )
-    .addOption(new Option("--engine <name>", "where to rank").choices(["local", "sql"]).default("local"))
+    .option("--from <file...>", "store ranks that another engine computed")
     .option(
       "--damping <share>",
       "how likely a link is followed, 0 to 0.999",
@@ -69,32 +73,39 @@ const columns = {
   topHosts: "host rank pages linkingHosts inLinks outLinks",
 };
 
-async function runRank(options: RankCommandOptions): Promise<void> {
-  const { engine, damping, tolerance, iterations, write = false } = options;
+async function runRank(options: RankCommandOptions, command: Command): Promise<void> {
+  const { damping, tolerance, iterations, write = false, from } = options;
   const settings = { damping, tolerance, iterations };
+  const beside = ["write", ...Object.keys(settings)].find(
+    (name) => command.getOptionValueSource(name) === "cli",
+  );
+  if (from !== undefined && beside !== undefined)
+    throw new UsageError(`--${beside} is for ranking here: --from stores ranks as they are`);
   const line = new RankProgressLine();
+  const onProgress = (one: RankProgress) => line.show(one);
+  const at = new Date();
   const answer = await readDatabase(commandContext(options), async (database) => {
-    const rank = engine === "local" ? rankInWorker : rankInDatabase;
-    const found = await rank(
-      database,
-      { settings, write, at: new Date() },
-      { onProgress: (one) => line.show(one) },
-    );
-    if (write)
+    const found =
+      from === undefined
+        ? await rankInWorker(database, { settings, write, at }, { onProgress })
+        : await storeGivenRanks(database.pool, {
+            ...{ files: from, at },
+            onProgress: (done) => onProgress({ step: "ranks", done, expected: 0 }),
+          });
+    if (write || from !== undefined)
       await recordCommand(database.pool, {
-        action: "pages-ranked",
-        target: null,
-        words: `pages were ranked (engine ${engine})`,
-        after: settings,
+        ...{ action: "pages-ranked", target: null },
+        words: from === undefined ? "pages were ranked" : "pages were ranked by another engine",
+        after: from === undefined ? settings : found,
       });
-    return { ...found, written: write };
+    return from === undefined ? { ...found, written: write } : found;
   });
   line.done();
   printAnswer(options, answer, answerText(answer, columns));
 }
 
 /** A ranking's progress as one line: step, count, rate, remaining time. */
-class RankProgressLine {
+export class RankProgressLine {
   readonly #line = new ProgressLine();
   #step = "";
   #sinceMs = 0;

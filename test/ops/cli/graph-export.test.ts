@@ -1,7 +1,16 @@
 /** `nearcrawl rank` and `nearcrawl graph`: answers, files that other programs read, wrong usage. */
-import { existsSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
@@ -48,7 +57,7 @@ beforeAll(async () => {
   );
   await addLinks(
     database.pool,
-    links.map(([from, to]) => ({ from, to })),
+    links.map(([from, to]) => ({ from, to, nofollow: to === beyond })),
   );
 });
 afterAll(async () => {
@@ -69,6 +78,7 @@ const outcome = (which: keyof typeof commands, ...args: readonly string[]) =>
 const hash = ({ hostHash, urlHash }: Key) =>
   [hostHash, urlHash].map((one) => BigInt.asUintN(64, BigInt(one)).toString(16).padStart(16, "0")).join("");
 const nameOf = (key: Key) => (key === beyond ? `urn:nearcrawl:${hash(key)}` : key.url);
+const rowsOf = async (file: string) => await parquetReadObjects({ file: await asyncBufferFromFile(file) });
 const sorted = (lines: readonly string[]) => [...lines].sort();
 
 describe("nearcrawl graph export", () => {
@@ -136,6 +146,22 @@ describe("nearcrawl graph export", () => {
     expect(edges).toContain(`${hash(other)},${hash(beyond)},${other.url},,1\r\n`);
   });
 
+  it("writes nodes and edges as Parquet files, with the hashes as 64-bit integers", async () => {
+    const web = join(folder, "web");
+
+    const answer = JSON.parse(await run("graph", "export", web, "--format", "parquet", "--json"));
+
+    const [nodes, edges] = await Promise.all((answer.written as string[]).map(rowsOf));
+    const bits = ({ hostHash, urlHash }: Key) => [BigInt(hostHash), BigInt(urlHash)];
+    expect(readdirSync(web)).toEqual(["edges.parquet", "nodes.parquet"]);
+    expect(new Set(nodes!.map((node) => Object.values(node)))).toEqual(
+      new Set([...known.map((key) => [...bits(key), key.url]), [...bits(beyond), null]]),
+    );
+    expect(new Set(edges!.map((edge) => Object.values(edge)))).toEqual(
+      new Set(links.map(([from, to]) => [...bits(from), ...bits(to), to === beyond])),
+    );
+  });
+
   it("refuses a file that cannot be written, and options of other formats, and leaves nothing behind", async () => {
     const nowhere = join(folder, "missing", "web.tsv");
 
@@ -143,15 +169,19 @@ describe("nearcrawl graph export", () => {
       await outcome("graph", "export", nowhere),
       await outcome("graph", "export", "-", "--format", "csv", "--hashes"),
       await outcome("graph", "export", "-", "--nodes"),
+      await outcome("graph", "export", "-", "--format", "matrix"),
       await outcome("graph", "export", "-", "--format", "parquet"),
+      await outcome("graph", "export", "/dev/null/graph", "--format", "parquet"),
     ];
 
-    expect(refused.map(({ code, out }) => [code, out])).toEqual(Array(4).fill([2, ""]));
+    expect(refused.map(({ code, out }) => [code, out])).toEqual(Array(6).fill([2, ""]));
     expect(refused.map(({ err }) => err)).toEqual([
       expect.stringContaining(`${nowhere} cannot be written`),
       expect.stringContaining("--hashes is for"),
       expect.stringContaining("--nodes is for --format csv"),
       expect.stringContaining("Allowed choices are"),
+      expect.stringContaining("--format parquet is for the graph of pages, into a folder"),
+      expect.stringContaining("/dev/null/graph cannot be written: ENOTDIR"),
     ]);
     expect(existsSync(`${nowhere}.part`)).toBe(false);
   });
@@ -192,6 +222,13 @@ describe("nearcrawl graph export, when output ends early", () => {
     const { err } = await outcome("graph", "export", file);
 
     expect(err).toBe(`nearcrawl: ${file} cannot be written: ${full.message}\n`);
+    mkdirSync(join(folder, "full"));
+    symlinkSync("/dev/full", join(folder, "full/nodes.parquet.part"));
+    const parquet = await outcome("graph", "export", join(folder, "full"), "--format", "parquet");
+    expect(parquet.err).toBe(
+      `nearcrawl: ${join(folder, "full/nodes.parquet")} cannot be written: ${full.message}\n`,
+    );
+    expect(readdirSync(join(folder, "full"))).toEqual([]);
     await expect(exported(full)).rejects.toThrow("standard output cannot be written: ENOSPC");
     expect([file, `${file}.part`].filter((one) => existsSync(one))).toEqual([]);
   });
@@ -208,15 +245,33 @@ describe("nearcrawl rank and graph", () => {
   it("rank, store, record that, and show the result", async () => {
     const ranked = await run("rank", "--write");
     const kept = await run("graph");
-    const bySql = JSON.parse(await run("rank", "--engine", "sql", "--json", "--tolerance", "1e-12"));
 
     expect(ranked).toMatch(/nodes +4\nlinks +5\nself links +1/);
     expect(ranked).toMatch(/mended +3/);
     for (const words of [/^Pages +4 /m, /^Links +5 +3 of them to another host/m, /^Hosts +3 +2 pairs/m])
       expect(kept).toMatch(words);
-    expect(bySql).toMatchObject({ written: false, summary: { nodes: 4, links: 5, selfLinks: 1 } });
     const { rows } = await database.pool.query("select action, words from audit_entry");
-    expect(rows).toEqual([{ action: "pages-ranked", words: "pages were ranked (engine local)" }]);
+    expect(rows).toEqual([{ action: "pages-ranked", words: "pages were ranked" }]);
+  });
+
+  it("store ranks that another engine computed, record that, and refuse settings beside them", async () => {
+    const file = join(folder, "ranks.csv");
+    const line = ({ hostHash, urlHash }: Key, at: number) => `${hostHash},${urlHash},${(at + 1) / 8}\n`;
+    writeFileSync(file, `host_hash,url_hash,page_rank\n${[...known, beyond].map(line).join("")}`);
+
+    const stored = JSON.parse(await run("rank", "--from", file, "--json"));
+    const refused = [
+      await outcome("rank", "--from", file, "--damping", "0.5"),
+      await outcome("rank", "--from", join(folder, "missing.parquet")),
+    ];
+
+    expect(stored).toEqual({ ranked: 3, notInFrontier: 1 });
+    expect(refused.map(({ code }) => code)).toEqual([2, 2]);
+    expect(refused[1]!.err).toMatch(/missing\.parquet: cannot be read: ENOENT/);
+    const { rows } = await database.pool.query("select page_rank from url_rank order by 1");
+    expect(rows.map(({ page_rank: rank }) => rank)).toEqual([0.125, 0.25, 0.375]);
+    const audit = await database.pool.query("select words from audit_entry order by at desc limit 1");
+    expect(audit.rows).toEqual([{ words: "pages were ranked by another engine" }]);
   });
 
   it("show progress, rate and time left", () => {

@@ -1,9 +1,8 @@
-/** Both engines against the definition of PageRank. */
+/** What a ranking writes, against the definition of PageRank. */
 import type { Pool } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
 import { rankInWorker, rankLocally } from "#coordinator/crawl/web-graph/local-rank-store";
 import { latestSummary } from "#coordinator/crawl/web-graph/rank-store";
-import { dropWorkTables, rankBySql, rankInDatabase } from "#coordinator/crawl/web-graph/sql-rank-store";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { type SeededGraph, seedGraph } from "./graph-in-database.ts";
@@ -13,13 +12,11 @@ const at = new Date("2030-01-01T12:00:00Z");
 
 const database = await forThisFile(testDatabase());
 let graph: SeededGraph;
-let ofNothing: unknown;
 beforeAll(async () => {
-  ofNothing = (await rankInDatabase(database, { settings, write: true, at })).summary;
   graph = await seedGraph(database.pool, 3, settings.damping);
 });
 
-describe("the local engine", () => {
+describe("a ranking", () => {
   it("writes the ranks of the frontier's URLs, a summary, and the uncounted back-links", async () => {
     const steps = new Set<string>();
 
@@ -35,7 +32,7 @@ describe("the local engine", () => {
       knownNodes: graph.backLinks.size,
       links: graph.links,
       selfLinks: graph.selfLinks,
-      ranking: { engine: "local", converged: true },
+      ranking: { converged: true },
     });
     expect(summary.linksBetweenHosts + summary.linksWithinHosts).toBe(graph.links);
     expect(summary.topPages[0]!.pageRank).toBeCloseTo(Math.max(...graph.ranks.values()), 12);
@@ -56,55 +53,6 @@ describe("the local engine", () => {
   });
 });
 
-describe("the SQL engine", () => {
-  it("matches the definition to 1e-9 and leaves no work tables", async () => {
-    const client = await database.pool.connect();
-    const ranked = await rankBySql(client, settings);
-    const found = await ranksIn(database.pool, ranked.table);
-    await dropWorkTables(client);
-    client.release(true);
-
-    expectClose(found, graph.ranks, 1e-9);
-    expect(ranked).toMatchObject({
-      nodes: graph.ranks.size,
-      links: graph.links,
-      selfLinks: graph.selfLinks,
-      converged: true,
-    });
-    const { rowCount } = await database.pool.query("select from pg_class where relname like 'sql\\_rank%'");
-    expect(rowCount).toBe(0);
-  });
-
-  it("leaves none where it fails half-way, either", async () => {
-    const onProgress = () => {
-      throw new Error("cut off");
-    };
-
-    const ranking = rankInDatabase(database, { settings, write: false, at }, { onProgress });
-
-    await expect(ranking).rejects.toThrow("cut off");
-    const { rowCount } = await database.pool.query("select from pg_class where relname like 'sql\\_rank%'");
-    expect(rowCount).toBe(0);
-  });
-
-  it("ranks nothing in an empty graph", () => {
-    expect(ofNothing).toMatchObject({ nodes: 0, links: 0, ranking: { iterations: 0, converged: true } });
-  });
-
-  it("refuses to share its work tables with another process", async () => {
-    const client = await database.pool.connect();
-    await client.query("select pg_advisory_lock(hashtext($1), hashtext($2))", [
-      "nearcrawl rank by sql",
-      database.schema,
-    ]);
-
-    const second = rankInDatabase(database, { settings, write: false, at });
-
-    await expect(second).rejects.toThrow("another process ranks by SQL");
-    client.release(true);
-  });
-});
-
 const knownRanks = () => new Map([...graph.ranks].filter(([name]) => graph.backLinks.has(name)));
 
 function expectClose(
@@ -117,11 +65,9 @@ function expectClose(
   expect(Math.max(...differences)).toBeLessThan(most);
 }
 
-const writtenRanks = async (pool: Pool) => await ranksIn(pool, "url_rank");
-
-async function ranksIn(pool: Pool, table: string): Promise<Map<string, number>> {
+async function writtenRanks(pool: Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ name: string; page_rank: number }>(
-    `select host_hash || '/' || url_hash as name, page_rank from ${table}`,
+    `select host_hash || '/' || url_hash as name, page_rank from url_rank`,
   );
   return new Map(rows.map(({ name, page_rank: rank }) => [name, rank]));
 }
