@@ -62,8 +62,7 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
 });
 
 const search = z.strictObject({
-  index: z.enum(["memory", "database"]).nullable().default(null),
-  indexMegabytes: z.int().min(100).max(10_000_000).nullable().default(null),
+  engine: z.enum(["fts5"]).default("fts5"),
 });
 
 const backup = z.strictObject({
@@ -144,13 +143,25 @@ export function readCoordinatorConfig(values: unknown): CoordinatorConfig {
   return frozen({ ...checked.data, userAgent });
 }
 
-/** Accepts files of earlier versions, which have hints (no longer used) and call the strategy *optimal* *ncis*. */
+/**
+ * Accepts files of earlier versions, which have hints and an index in memory (no longer used) and call the strategy *optimal*
+ * *ncis*.
+ */
 function withoutFormer(values: unknown): unknown {
-  if (typeof values !== "object" || values === null || Array.isArray(values)) return values;
-  const { hints: _, ...kept } = values as Record<string, unknown>;
+  if (!isTable(values)) return values;
+  const { hints: _, ...others } = values;
+  const kept = {
+    ...others,
+    ...(isTable(others.search) && { search: withoutIndex(others.search) }),
+  } as typeof others;
   const recrawl = kept.recrawl as { readonly strategy?: unknown } | null | undefined;
   return recrawl?.strategy === "ncis" ? { ...kept, recrawl: { ...recrawl, strategy: "optimal" } } : kept;
 }
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const withoutIndex = ({ index: _, indexMegabytes: __, ...search }: Record<string, unknown>) => search;
 
 /** Prefers an address that outsiders can reach. */
 function defaultUserAgent({ publicUrl, contact, listen, tls }: z.infer<typeof configSchema>): string {
@@ -213,6 +224,8 @@ export interface CoordinatorOptions {
   readonly version: string;
   /** The folder for tree snapshots. If null, the tree is built from the database at every start. */
   readonly snapshotFolder?: string | null;
+  /** The folder of the search's index. If null, the index is in memory and is built at every start. */
+  readonly searchFolder?: string | null;
   /** The folder of the journals beside the database (coordinator/run/journal), or null. */
   readonly journalRoot?: string | null;
   /** The socket for the home's commands. If null, they use the database alone. */

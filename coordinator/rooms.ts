@@ -2,6 +2,7 @@
 
 import { jobs } from "#core/scheduler";
 import { within } from "#core/timer-ms";
+import type { CoordinatorOptions } from "./config.ts";
 import { following } from "./core/policy.ts";
 import { scheduleChanges } from "./crawl/changes/start.ts";
 import { scheduleChannels } from "./crawl/channels/start.ts";
@@ -46,8 +47,7 @@ import {
   scheduleUpkeep,
 } from "./tell/overview/start.ts";
 import { scheduleReports } from "./tell/reports/start.ts";
-import type { IndexKeeper } from "./tell/search/memory/index-keeper-store.ts";
-import { searchIndex } from "./tell/search/start.ts";
+import { openSearchEngine, type RunningEngine } from "./tell/search/start.ts";
 import { scheduleSites } from "./tell/sites/start.ts";
 import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
@@ -69,16 +69,16 @@ export interface OpenRooms {
   readonly rooms: readonly Room[];
   /** Shared by jobs of several rooms and the pages. */
   readonly jobPorts: BalanceJobPorts;
-  readonly searchIndex: IndexKeeper;
+  readonly searchEngine: RunningEngine;
   /** The coordinator's live state, for pages and gauges. */
   readonly live: () => LiveState;
 }
 
-/**
- * Opens the rooms. From then on, the gateway passes crawlers' messages to them. `databaseUrl` is for a read-only process
- * beside this one.
- */
-export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
+/** Opens the rooms. From then on, the gateway passes crawlers' messages to them. */
+export function openRooms(
+  ground: Ground,
+  { database, searchFolder = null }: Pick<CoordinatorOptions, "database" | "searchFolder">,
+): OpenRooms {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
   const { others, resolver, health, settling, idle, denied, anycast, budget } = ground;
   const nowMs = () => performance.now();
@@ -170,7 +170,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     },
     gateway: { ...probing.fleet, here: own.online, send },
   };
-  const index = searchIndex({ pool, databaseUrl, settings: config.search, log });
+  const searchEngine = openSearchEngine({ database, folder: searchFolder, log });
   const live = () => liveState({ ...ground, queue: delegations.queue });
   const rooms: Room[] = [
     ground.policies,
@@ -218,7 +218,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
         });
       },
     },
-    ownRoom(ground, { index, live }),
+    ownRoom(ground, { searchEngine, live }),
   ];
   ground.gateway.handle(
     fleetMessageHandlers(
@@ -246,7 +246,7 @@ export function openRooms(ground: Ground, databaseUrl: string): OpenRooms {
     ground,
     async () => void (await Promise.all([keys.review(), moves.review()])),
   );
-  return { rooms: [followers, ...rooms], jobPorts, searchIndex: index, live };
+  return { rooms: [followers, ...rooms], jobPorts, searchEngine, live };
 }
 
 /** Follows registry imports and operators' changes of the fleet. */
@@ -269,7 +269,7 @@ function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
 /** Serves crawlers while the database answers, and reports the coordinator's health. */
 function ownRoom(
   ground: Ground,
-  { index, live }: { readonly index: IndexKeeper; readonly live: () => LiveState },
+  { searchEngine, live }: { readonly searchEngine: RunningEngine; readonly live: () => LiveState },
 ): Room {
   const { timekeeper, gateway, presence, others, counters, pool, keepReleases, log, now } = ground;
   const { certificate } = ground.watch;
@@ -285,6 +285,7 @@ function ownRoom(
     // The release must exist before the pages invite anybody.
     begin: async () => await keepReleases(now(), pool),
     start: () => {
+      searchEngine.start();
       const serve = async () => {
         // Without another coordinator, crawlers stay while the database is away.
         const isFit = () => presence.reachesDatabase || (presence.isPresent && others.addresses().length < 2);
@@ -301,11 +302,11 @@ function ownRoom(
       const observe = async () => {
         counters.observe(live(), gateway.counts().refusals);
         observeOwn(counters.metrics, ground.health, presence.leads);
-        observeIndex(counters.metrics, index.state());
+        observeIndex(counters.metrics, searchEngine.state());
       };
       timekeeper.every("observe", observeMs, observe, always);
     },
-    stop: async () => await index.stop(),
+    stop: async () => await searchEngine.stop(),
   };
 }
 

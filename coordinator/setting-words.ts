@@ -28,11 +28,8 @@ export const settingWords: Readonly<Record<string, string>> = {
     '["10.0.0.0/8"], or true for all of them. Each crawler has to allow them, too (allowRanges).',
   heartbeatSeconds: "Interval of a crawler's heartbeats; in a large fleet 3 ms per crawler, up to 30 s.",
   departureSeconds: "A crawler gone for this long hands its subnets to the next nearest.",
-  "search.index":
-    "Where searches are answered from: memory, in a process of its own, or database. Default: memory once there " +
-    "are 20,000 pages, while they fit into its limit.",
-  "search.indexMegabytes":
-    "Memory limit of the in-memory index, in MB (2^20 bytes). Beyond it the database answers. Default: half of the machine's free memory at its start.",
+  "search.engine":
+    "What answers searches. fts5: an index in a file beside this coordinator, which a process of its own keeps.",
   "alerts.digestSeconds":
     "Alerts that begin or end within this many seconds share one message; one that is over by then is not sent.",
   "alerts.againMinutes":

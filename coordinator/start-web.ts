@@ -26,7 +26,7 @@ import type { LiveState } from "./tell/overview/overview-ask.ts";
 import type { ReadinessReads } from "./tell/overview/overview-reads.ts";
 import type { OwnHealth } from "./tell/overview/own-health.ts";
 import { addOperation } from "./tell/overview/routes.ts";
-import type { SearchIndex } from "./tell/search/memory/index-answer.ts";
+import type { SearchEngine } from "./tell/search/engine/search-engine.ts";
 import { type Access, openAccess, ownerAccess, ownersRouting, viewerOf } from "./web/access.ts";
 import { assets } from "./web/assets.ts";
 import { compressAnswers } from "./web/compression.ts";
@@ -50,8 +50,7 @@ interface OpenWebOptions {
   /** Readiness checks use connections of their own. */
   readonly readiness: ReadinessReads;
   readonly metrics: Metrics;
-  /** The memory index, which searches ask first. */
-  readonly searchIndex: SearchIndex;
+  readonly searchEngine: SearchEngine;
   readonly version: string;
   readonly log: Log;
   readonly registryHost: RegistryHost | null;
@@ -71,8 +70,7 @@ interface OpenWebOptions {
 export interface RoomOptions
   extends Omit<
     OpenWebOptions,
-    | ("rooms" | "access" | "attach" | "beforeAnswer" | "certificate" | "readiness")
-    | ("socketPath" | "live" | "searchIndex")
+    ("rooms" | "access" | "attach" | "beforeAnswer" | "certificate" | "readiness") | ("socketPath" | "live")
   > {
   /** The pages' connections, which are few and have short timeouts. */
   readonly pool: Pool;
@@ -80,8 +78,6 @@ export interface RoomOptions
   readonly live: () => LiveState | null;
   /** Whether a coordinator runs on the database. If absent, this process is one. */
   readonly runs?: () => Promise<boolean>;
-  /** The memory index; absent in a command. */
-  readonly searchIndex?: SearchIndex;
   /** The coordinator's connections, for long reads. */
   readonly patientPool: Pool;
   readonly access: Access;

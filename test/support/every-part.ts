@@ -10,6 +10,7 @@ import { OwnHealth } from "#coordinator/tell/overview/own-health";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { softwareVersion } from "#protocol/software-version";
+import { engineOver } from "./search-engine.ts";
 import { worldNow } from "./seed-world.ts";
 import { liveState, testAccess, tinyResolver, webSettings } from "./web-server.ts";
 
@@ -40,6 +41,7 @@ export async function everyPart(
       registryHost: null,
       state,
       succession: async () => [],
+      searchEngine: engineOver(database.pool),
     },
     room,
   );

@@ -24,7 +24,7 @@ import type { FleetSettling } from "../../place/delegation/measure-peers.ts";
 import type { DelegationQueue } from "../../place/delegation/queue.ts";
 import type { CoordinatorState } from "../../place/delegation/state.ts";
 import type { CrawlerGateway } from "../../run/gateway/gateway.ts";
-import type { IndexState } from "../search/memory/index-answer.ts";
+import type { EngineState } from "../search/engine/search-engine.ts";
 import type { AlertFacts } from "./alert-facts.ts";
 import { alertRules, alertsOf, ownAlertNames } from "./alert-rules.ts";
 import {
@@ -288,7 +288,7 @@ export function observeOwn(
   }
 }
 
-export function observeIndex(metrics: Metrics, state: IndexState): void {
+export function observeIndex(metrics: Metrics, state: EngineState): void {
   const { pages, bytes, secondsBehind } =
     state.type === "ready" ? state : { pages: 0, bytes: 0, secondsBehind: 0 };
   metrics.searchIndexPages.set(pages);

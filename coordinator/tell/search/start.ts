@@ -1,10 +1,31 @@
-/** The search's pages and API, over the pages' connections and an engine. */
+/** The search's engine, and its pages and API over the pages' connections and that engine. */
+import { join } from "node:path";
 import type { Pool } from "pg";
+import type { Log } from "#core/log";
+import type { Database } from "#db/server-database";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
+import { Fts5Client } from "./engine/fts5-client.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 import { pageOperations } from "./page-ask.ts";
 import { searchOperations } from "./search-ask.ts";
 import { createSearchReads } from "./search-reads.ts";
+
+export interface RunningEngine extends SearchEngine {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+interface EngineOptions {
+  readonly database: Pick<Database, "url" | "schema">;
+  /** Null: the index is in memory. */
+  readonly folder: string | null;
+  readonly log: Log;
+}
+
+export function openSearchEngine({ database, folder, log }: EngineOptions): RunningEngine {
+  const path = folder === null ? ":memory:" : join(folder, `${database.schema}.sqlite`);
+  return new Fts5Client({ databaseUrl: database.url, path, log });
+}
 
 export const searchPart = ({
   pool,

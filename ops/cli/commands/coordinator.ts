@@ -123,6 +123,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         version,
         clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
+        searchFolder: join(context.home, "search"),
         journalRoot: journalRootOf(context.home),
         socketPath: socketPathOf(context.home),
         keepReleases: async (now, pool) =>

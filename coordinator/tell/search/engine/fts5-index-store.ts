@@ -4,7 +4,8 @@
  * database, so a file that cannot be used is thrown away.
  */
 import { createHash } from "node:crypto";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { HostHash, UrlHash } from "#core/ids";
 import { wordsIn } from "#core/words/words";
@@ -89,6 +90,7 @@ export class Fts5Index implements ExportTarget {
 
   /** `path` may be ":memory:". */
   static async open(path: string): Promise<Fts5Index> {
+    if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const file = await openSqlite(path).catch(() => null);
     try {
       const [version] = file?.all<{ user_version: number }>("pragma user_version") ?? [];
