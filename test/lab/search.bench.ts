@@ -7,17 +7,19 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
+import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
 import type { EngineAnswer, EngineQuestion } from "#coordinator/tell/search/engine/search-engine";
 import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
-import type { ExportedDocument, Operation } from "#coordinator/tell/search/export/export-operation";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
 import { readSearch } from "#coordinator/tell/search/query";
 import { rankPages } from "#coordinator/tell/search/ranking";
 import { termArms } from "#coordinator/tell/search/term-arms";
 import { seededRandom } from "#core/random";
 import { figure, median } from "./figure.ts";
-import { madeLanguages, madePages } from "./search/made-pages.ts";
+import { type MadePage, madeLanguages, madePages } from "./search/made-pages.ts";
 import { kinds, nextQuestion, type Question } from "./search/questions.ts";
 
 const { values: options } = parseArgs({
@@ -34,7 +36,7 @@ const pagesAtOnce = 500;
 /** One that is filled and asked. */
 interface Contender {
   readonly name: string;
-  write(operations: readonly Operation[]): Promise<unknown>;
+  write(made: readonly MadePage[]): Promise<unknown>;
   /** Resolves when everything written can be found. */
   settle(): Promise<void>;
   ask(question: Question): Promise<unknown>;
@@ -51,38 +53,36 @@ interface Measured {
 }
 
 try {
-  const languages = madeLanguages();
   const measured: Measured[] = [];
   for (const open of [openPlain, openOwn, ...(options.url === undefined ? [] : [openOpenSearch])])
-    measured.push(await measure(await open(), languages));
+    measured.push(await measure(await open()));
   report(measured);
 } finally {
   rmSync(home, { recursive: true, force: true });
 }
 
-async function measure(contender: Contender, languages: ReturnType<typeof madeLanguages>): Promise<Measured> {
+async function measure(contender: Contender): Promise<Measured> {
   const { name } = contender;
+  // Made anew, so that all have the same pages and questions.
+  const languages = madeLanguages();
   const memoryBefore = process.memoryUsage.rss();
   let buildMs = 0;
-  let titles: string[] = [];
-  const take = async (operations: readonly Operation[]) => {
+  const timed = async (work: () => Promise<unknown>) => {
     const startedMs = performance.now();
-    await contender.write(operations);
+    await work();
     buildMs += performance.now() - startedMs;
   };
-  let batch: Operation[] = [];
-  for (const operation of madePages(pages, languages)) {
-    batch.push(operation);
+  const titles: string[] = [];
+  let batch: MadePage[] = [];
+  for (const page of madePages(pages, languages)) {
+    if (titles.length < 2000) titles.push(page.document.title);
+    batch.push(page);
     if (batch.length < pagesAtOnce) continue;
-    await take(batch);
-    if (titles.length < 2000)
-      titles = [...titles, ...batch.map((one) => (one as { document: ExportedDocument }).document.title)];
+    await timed(() => contender.write(batch));
     batch = [];
   }
-  await take(batch);
-  const startedMs = performance.now();
-  await contender.settle();
-  buildMs += performance.now() - startedMs;
+  await timed(() => contender.write(batch));
+  await timed(() => contender.settle());
   const asking = { languages, titles, random: seededRandom(3) };
   const times: { kind: string; ms: number }[] = [];
   for (let at = -50; at < questionsAsked; at++) {
@@ -107,13 +107,14 @@ async function openPlain(): Promise<Contender> {
   let rows = 0;
   return {
     name: "plain FTS5",
-    async write(operations) {
+    async write(made) {
       sqlite.exec("begin");
-      for (const operation of operations)
-        if (operation.op === "index") {
-          const { title, text } = operation.document;
-          sqlite.run("insert into pages (rowid, title, text) values (?, ?, ?)", [++rows, title, text]);
-        }
+      for (const { document: page } of made)
+        sqlite.run("insert into pages (rowid, title, text) values (?, ?, ?)", [
+          ++rows,
+          page.title,
+          page.text,
+        ]);
       sqlite.exec("commit");
     },
     settle: async () => {},
@@ -131,7 +132,7 @@ async function openOwn(): Promise<Contender> {
   const index = await Fts5Index.open(file);
   return {
     name: "FTS5",
-    write: async (operations) => await index.write(operations),
+    write: async (made) => await index.write(made),
     settle: async () => {},
     ask: async (question) => await ask(index, question),
     bytes: async () => sizeOf(file),
@@ -139,8 +140,29 @@ async function openOwn(): Promise<Contender> {
   };
 }
 
+/** `--url`: an index of its own, which is left there. */
 async function openOpenSearch(): Promise<Contender> {
-  throw new Error(options.url);
+  const { origin, pathname } = new URL(options.url!);
+  const place = { origin, index: pathname.slice(1), authorization: null, authorities: null };
+  const target = new OpenSearchIndex({
+    ...{ ...place, random: Math.random, pause: async (ms) => await delay(ms) },
+    onTrouble: (words) => console.error(words),
+  });
+  const engine = new OpenSearchEngine(place);
+  await target.state();
+  return {
+    name: "OpenSearch",
+    write: async (made) => await target.write(made),
+    // Refreshes the index. No page has an earlier change.
+    settle: async () => void (await target.endFull(0)),
+    ask: async (question) => await ask(engine, question),
+    bytes: async () => {
+      const answer = await fetch(`${options.url}/_stats/store`);
+      return ((await answer.json()) as { _all: { primaries: { store: { size_in_bytes: number } } } })._all
+        .primaries.store.size_in_bytes;
+    },
+    close: async () => void (await Promise.all([target.close(), engine.close()])),
+  };
 }
 
 interface Asked {
@@ -164,7 +186,7 @@ function report(measured: readonly Measured[]): void {
   console.log(
     `${pages} made-up pages, ${questionsAsked} questions one after the other; ${cpus().length} cores\n`,
   );
-  console.log("| | build ms a page | KB a page | memory MB | p50 ms | p95 ms | p99 ms |");
+  console.log("| | build ms a page | KB a page | resident MB more | p50 ms | p95 ms | p99 ms |");
   console.log("|---|---:|---:|---:|---:|---:|---:|");
   for (const { name, buildMs, bytes, memoryMb, times } of measured) {
     const ms = times.map((one) => one.ms);

@@ -21,7 +21,7 @@ export const quickBenches: readonly QuickBench[] = [
   { name: "crawl", args: ["real", "made", "short"] },
   { name: "ingest", args: ["20000", "5"] },
   { name: "delegation", args: ["nearest", "200"] },
-  { name: "search", args: ["--pages", "20000", "--users", "4", "--seconds", "6"] },
+  { name: "search", args: ["--pages", "3000", "--questions", "500"] },
   { name: "start", args: ["--rounds", "3"], isBuilt: true },
   { name: "ip-tree", args: ["20260301", "0.05"] },
 ];

@@ -54,8 +54,10 @@ function madeHosts(pages: number, languages: readonly Language[]): MadeHost[] {
   });
 }
 
+export type MadePage = Extract<Operation, { readonly op: "index" }>;
+
 /** About that many. */
-export function* madePages(pages: number, languages: readonly Language[]): Generator<Operation> {
+export function* madePages(pages: number, languages: readonly Language[]): Generator<MadePage> {
   const random = seededRandom(1000);
   for (const host of madeHosts(pages, languages))
     for (let number = 0; number < host.pages; number++) {
