@@ -1,0 +1,114 @@
+/** Orders a set's pages for a text: plain BM25 as SQLite has it, and this search over one of its engines. */
+import sqlite from "node-sqlite3-wasm";
+import { pageDate } from "#coordinator/database/transaction";
+import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
+import type { SearchEngine } from "#coordinator/tell/search/engine/search-engine";
+import type { ExportTarget } from "#coordinator/tell/search/export/export-index";
+import {
+  documentId,
+  type ExportedDocument,
+  operationOf,
+} from "#coordinator/tell/search/export/export-operation";
+import { searchPages } from "#coordinator/tell/search/search";
+import type { SearchReads } from "#coordinator/tell/search/search-answer";
+import { urlKeyOf } from "#core/url-key";
+import type { PageSet, SetPage } from "./page-set.ts";
+
+/** URLs, the best first. */
+export type Ranker = (text: string) => Promise<readonly string[]>;
+
+const most = 100;
+
+/** FTS5 as it comes: title and text in one table, no stemmer, all words, or any where no page has all. */
+export function plainBm25({ pages }: PageSet): Ranker & { close(): void } {
+  const file = new sqlite.Database(":memory:");
+  file.exec("create virtual table page using fts5 (url unindexed, title, text)");
+  for (const { url, extract } of pages)
+    file.run("insert into page values (?, ?, ?)", [url, extract.title, extract.text]);
+  const find = (words: readonly string[], by: string) =>
+    file.all("select url from page where page match ? order by rank limit ?", [words.join(by), most]);
+  const rank = async (text: string) => {
+    const words = (text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).map((word) => `"${word}"`);
+    const all = find(words, " AND ");
+    return (all.length > 0 ? all : find(words, " OR ")).map(({ url }) => url as string);
+  };
+  return Object.assign(rank, { close: () => file.close() });
+}
+
+export interface FilledEngine {
+  readonly engine: SearchEngine;
+  readonly target: ExportTarget;
+  /** Resolves when searches see what was written. */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** In memory. */
+export async function openFts5(): Promise<FilledEngine> {
+  const index = await Fts5Index.open(":memory:");
+  const engine: SearchEngine = {
+    state: () => ({ type: "ready", pages: index.pages, bytes: index.bytes, secondsBehind: 0 }),
+    search: async (question) => index.search(question),
+    configurations: async () => index.configurations(),
+    wordsLike: async (word) => index.wordsLike(word),
+  };
+  return { engine, target: index, settled: async () => {}, close: async () => index.close() };
+}
+
+/** All that the search does, except that pages are shown from the set. */
+export async function engineRanker(
+  { pages }: PageSet,
+  { engine, target, settled }: FilledEngine,
+): Promise<Ranker> {
+  await target.write(pages.map((page) => operationOf({ ...keyOf(page.url), page: documentOf(page) }, 1)));
+  await settled();
+  const byId = new Map(pages.map((page) => [documentId(keyOf(page.url)), page]));
+  const reads: SearchReads = {
+    engine,
+    keep: async (_, make) => await make(),
+    shown: async (keys) =>
+      keys.map((key) => {
+        const { url, extract } = byId.get(documentId(key))!;
+        const { title, description, text, words } = extract;
+        return { url, title, description, text, words, snippetCharacters: null };
+      }),
+  };
+  const search = async (text: string) => await searchPages(reads, text, { limit: most }, now);
+  return async (text) => {
+    const answer = await search(text);
+    // Who finds nothing follows what is offered.
+    const followed =
+      answer.total === 0 && answer.didYouMean !== null ? await search(answer.didYouMean) : answer;
+    return followed.pages.map(({ url }) => url);
+  };
+}
+
+const now = new Date("2026-11-22T12:00:00Z");
+const fetchedAt = "2026-10-22T12:00:00.000Z";
+
+const keyOf = (url: string) => {
+  const key = urlKeyOf(url);
+  if (typeof key === "string") throw new Error(`${url}: ${key}`);
+  return key;
+};
+
+function documentOf({
+  url,
+  extract,
+  anchors,
+}: SetPage): Omit<ExportedDocument, "uses" | "change"> & { readonly uses: null } {
+  const { title, description, headings, text, unquoted, language, textSearchConfig, publishedAt, words } =
+    extract;
+  return {
+    ...{ url, title, description, text, language, words, anchors },
+    host: new URL(url).host,
+    headings: headings.map((heading) => heading.text),
+    unquoted: unquoted ?? null,
+    text_search_config: textSearchConfig,
+    published_at: pageDate(publishedAt, now)?.toISOString() ?? null,
+    fetched_at: fetchedAt,
+    linking_hosts: anchors.length,
+    ...{ content_type: "text/html", canonical_url: null, modified_at: null, country: null, crawler: null },
+    ...{ snippet_characters: null, page_rank: null, text_group: null, is_copy: false, uses: null },
+  };
+}
