@@ -1,12 +1,13 @@
 /**
- * Provides the newest edition of the Snowball stemmers (snowballstem.org). Most come from a package that has an older one.
- * What has changed since, and the stemmers that the package lacks, are implemented here.
+ * Provides the newest edition of the Snowball stemmers (snowballstem.org). Most come from a package that has an older one;
+ * what has changed since is implemented here. The two that this package lacks come from another.
  */
 
 type Stem = (lower: string) => string;
 
 export async function stemmerOf(algorithm: string): Promise<Stem> {
-  if (algorithm === "indonesian") return indonesianStem;
+  if (algorithm === "greek") return (await import("@orama/stemmers/greek")).stemmer;
+  if (algorithm === "indonesian") return (await import("@orama/stemmers/indonesian")).stemmer;
   if (algorithm === "german") return germanStem;
   const { newStemmer } = await import("snowball-stemmers");
   const stemmer = newStemmer(algorithm);
@@ -66,79 +67,6 @@ function endingOf(word: string, ordered: readonly string[]): string {
 
 function without(word: string, ending: string): string {
   return word.slice(0, word.length - ending.length);
-}
-
-// Stems Indonesian after F. Z. Tala, "A Study of Stemming Effects on Information Retrieval in Bahasa Indonesia" (2003), as
-// described at snowballstem.org. A particle, a possessive, then prefixes and a suffix are removed. Each is removed only while
-// the word has more than two vowels, and one fewer for each part already removed.
-
-/** The kind of the removed prefix, which decides which suffixes may follow. */
-type Prefix = "none" | "verb" | "noun" | "per" | "ber";
-
-interface Word {
-  readonly text: string;
-  readonly vowels: number;
-  readonly prefix: Prefix;
-  /** How many of the initial letters stand for a prefix and stay. */
-  readonly fixed: number;
-}
-
-function indonesianStem(lower: string): string {
-  const vowels = lower.match(/[aeiou]/g)?.length ?? 0;
-  let word: Word = { text: lower, vowels, prefix: "none", fixed: 0 };
-  for (const ending of [/(?:kah|lah|pun)$/, /(?:ku|mu|nya)$/]) {
-    if (word.vowels <= 2) return word.text;
-    const text = word.text.replace(ending, "");
-    if (text !== word.text) word = { ...word, text, vowels: word.vowels - 1 };
-  }
-  return word.vowels <= 2 ? word.text : withoutAffixes(word).text;
-}
-
-/** Removes a first prefix, a suffix and then a second prefix, or else a second prefix and a suffix if there is no first one. */
-function withoutAffixes(word: Word): Word {
-  const first = withoutFirstPrefix(word);
-  if (first === null) {
-    const second = withoutSecondPrefix(word);
-    return withoutSuffix(second) ?? second;
-  }
-  const suffixed = withoutSuffix(first);
-  if (suffixed === null) return first;
-  return suffixed.vowels > 2 && suffixed.fixed === 0 ? withoutSecondPrefix(suffixed) : suffixed;
-}
-
-function withoutFirstPrefix(word: Word): Word | null {
-  const { text } = word;
-  const found = /^(?:me(?:ny(?=[aeiou])|ng|m|n|)|pe(?:ny(?=[aeiou])|ng|m|n)|di|ter|ke)/.exec(text)?.[0];
-  if (found === undefined) return null;
-  const rest = text.slice(found.length);
-  const letter = found.endsWith("ny") ? "s" : found.endsWith("m") && /^[aeiou]/.test(rest) ? "p" : "";
-  const prefix = found.startsWith("pe") || found === "ke" ? "noun" : "verb";
-  return { text: letter + rest, vowels: word.vowels - 1, prefix, fixed: letter.length };
-}
-
-function withoutSecondPrefix(word: Word): Word {
-  const { text, prefix } = word;
-  const vowels = word.vowels - 1;
-  if (text.startsWith("pelajar")) return { text: text.slice(3), vowels, prefix, fixed: 0 };
-  if (text.startsWith("belajar")) return { text: text.slice(3), vowels, prefix: "ber", fixed: 0 };
-  const per = /^per?/.exec(text)?.[0];
-  if (per !== undefined) return { text: text.slice(per.length), vowels, prefix: "per", fixed: 0 };
-  const ber = /^be(?:r|(?=[^aeiou]er))/.exec(text)?.[0];
-  return ber === undefined ? word : { text: text.slice(ber.length), vowels, prefix: "ber", fixed: 0 };
-}
-
-function withoutSuffix(word: Word): Word | null {
-  if (word.vowels <= 2) return null;
-  const { prefix, fixed } = word;
-  const part = word.text.slice(fixed);
-  const mayEnd = [
-    part.endsWith("kan") && prefix !== "noun" && prefix !== "per" ? 3 : 0,
-    part.endsWith("an") && prefix !== "verb" ? 2 : 0,
-    /(?:^|[^s])i$/.test(part) && prefix !== "noun" && prefix !== "ber" ? 1 : 0,
-  ].find((length) => length > 0);
-  return mayEnd === undefined
-    ? null
-    : { ...word, text: word.text.slice(0, -mayEnd), vowels: word.vowels - 1 };
 }
 
 // German stems by snowballstem.org/algorithms/german/stemmer.html, in its newest edition. It reads ae, oe and ue as

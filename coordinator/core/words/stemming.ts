@@ -15,6 +15,7 @@ const configurations: Readonly<Record<string, string>> = {
   ca: "catalan",
   da: "danish",
   de: "german",
+  el: "greek",
   en: "english",
   es: "spanish",
   eu: "basque",
@@ -73,7 +74,7 @@ async function loaded(configuration: string): Promise<Stemming> {
   };
 }
 
-const otherScripts = new Set(["arabic", "armenian", "russian", "tamil"]);
+const otherScripts = new Set(["arabic", "armenian", "greek", "russian", "tamil"]);
 
 /** Takes about two megabytes. A page has several hundred words, few of which are in no other page. */
 const mostKept = 20_000;

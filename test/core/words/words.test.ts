@@ -59,6 +59,7 @@ const samples: Readonly<Record<string, readonly [text: string, found: string, ot
   finnish: ["Lapset juoksivat metsien halki", "metsä", "järvi"],
   french: ["L'été, Noël et les ambiguïtés naïves d'élèves", "ambiguïté naïve élève", "œuvre"],
   german: ["Die Lehrerinnen sahen die größten Häuser", "Haus lehrerin groesste", "Straße"],
+  greek: ["Οι ψαράδες απλώνουν τα δίχτυα στο λιμάνι, GitHub servers", "ΛΙΜΑΝΙΑ server", "ανεμόμυλος"],
   hungarian: ["A gyerekek átszaladtak az erdőkön", "erdő", "tavak"],
   indonesian: ["Pelajarannya dibacakan olehnya di hutan-hutan", "belajar baca hutan", "danau"],
   irish: ["Rith na páistí trí na coillte", "coillte", "lochanna"],
