@@ -8,12 +8,12 @@ const now = new Date("2026-03-01T12:00:00Z");
 const dayMs = 86_400_000;
 const daysAgo = (days: number) => new Date(now.getTime() - days * dayMs);
 
-/** A page of its own host, fetched half a year ago, with the full score. */
+/** A page of its own host, published half a year ago, with the full score. */
 function match(name: string, changed: Partial<EngineMatch> = {}): EngineMatch {
   return {
     ...{ hostHash: name as HostHash, urlHash: "1" as UrlHash, url: `https://${name}/`, host: name },
     ...{ score: 10, textSearchConfig: "english", language: "en", country: null, crawler: "athens" },
-    ...{ publishedAt: null, fetchedAt: daysAgo(180), uses: {}, textGroup: null, isCopy: false },
+    ...{ publishedAt: daysAgo(180), fetchedAt: now, uses: {}, textGroup: null, isCopy: false },
     ...{ linkingHosts: 0, pageRank: null, ...changed },
   };
 }
@@ -32,9 +32,9 @@ describe("the points", () => {
       score: 10,
       linkingHosts: 1e9,
       pageRank: 1,
-      fetchedAt: daysAgo(-50),
+      publishedAt: daysAgo(-50),
     });
-    const worst = match("worst", { score: -5, linkingHosts: 0, isCopy: true, fetchedAt: daysAgo(1e6) });
+    const worst = match("worst", { score: -5, linkingHosts: 0, isCopy: true, publishedAt: daysAgo(1e6) });
 
     const [first, last] = rank([worst, extreme, match("base", { pageRank: 1e-9 })]).pages.filter(
       ({ host }) => host !== "base",
@@ -47,10 +47,10 @@ describe("the points", () => {
   });
 
   it("for words weigh more than all others together, and those for links more than the date", () => {
-    const others = { score: 5, linkingHosts: 1e6, pageRank: 1, fetchedAt: now };
+    const others = { score: 5, linkingHosts: 1e6, pageRank: 1, publishedAt: now };
 
     expect(pointsOf({})).toBeGreaterThan(pointsOf(others));
-    expect(pointsOf({ linkingHosts: 3 })).toBeGreaterThan(pointsOf({ fetchedAt: now }));
+    expect(pointsOf({ linkingHosts: 3 })).toBeGreaterThan(pointsOf({ publishedAt: now }));
   });
 
   it("count the first linking hosts most, and PageRank by its ratio to the lowest of the matches", () => {
@@ -63,6 +63,13 @@ describe("the points", () => {
       5, 10,
     ]);
     expect(lowest).toBe(none);
+  });
+
+  it("for freshness are for pages that say when they were published, whenever they were fetched", () => {
+    const [old, undated] = [{ publishedAt: daysAgo(1e6) }, { publishedAt: null, fetchedAt: now }];
+
+    expect(pointsOf(undated)).toBeCloseTo(pointsOf(old), 6);
+    expect(pointsOf({ publishedAt: now }) - pointsOf(undated)).toBe(mostPoints.freshness);
   });
 
   it("are fewer for a page whose text existed before", () => {
@@ -86,7 +93,7 @@ describe("the points", () => {
     expect(reasonsOf(other!).map(({ words }) => words)).toEqual([
       "its title, headings, address and text fit the words 50 % as well as the best",
       "another page had nearly this text before",
-      "fetched 2025-09-02, 180 days ago",
+      "published 2025-09-02, 180 days ago",
     ]);
   });
 });
@@ -97,7 +104,7 @@ const partPoints = (page: ReturnType<typeof rank>["pages"][number], part: string
 describe("the order", () => {
   it("is by points, or by date, then by key, whatever the engine's order", () => {
     const matches = [
-      match("c", { score: 6 }),
+      match("c", { score: 6, publishedAt: null, fetchedAt: daysAgo(180) }),
       match("b", { publishedAt: daysAgo(400) }),
       match("a", { publishedAt: daysAgo(400) }),
     ];

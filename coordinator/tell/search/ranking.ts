@@ -77,7 +77,8 @@ function scoredPage(match: EngineMatch, { best, lowest, now }: Among): RankedPag
     links:
       mostForHosts * shareOfDoublings(1 + match.linkingHosts, 1 + fullLinkingHosts) +
       (mostPoints.links - mostForHosts) * shareOfDoublings(rankRatio ?? 1, fullRankRatio),
-    freshness: mostPoints.freshness * 0.5 ** (ageDays / halfLifeDays),
+    // A fetch does not say how old a text is, so without a date there are no points, as for an old page.
+    freshness: match.publishedAt === null ? 0 : mostPoints.freshness * 0.5 ** (ageDays / halfLifeDays),
     copy: match.isCopy ? -mostPoints.copy : 0,
   };
   const points = scoreParts.reduce((sum, part) => sum + parts[part], 0);
@@ -174,9 +175,8 @@ const wordsOf: Readonly<Record<ScorePart, (page: RankedPage) => string>> = {
   },
   freshness: (page) => {
     const days = Math.floor(page.ageDays);
-    const how = page.publishedAt === null ? "fetched" : "published";
     const day = dateOf(page).toISOString().slice(0, 10);
-    return `${how} ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
+    return `published ${day}, ${days === 0 ? "today" : days === 1 ? "1 day ago" : `${days} days ago`}`;
   },
   copy: () => "another page had nearly this text before",
 };

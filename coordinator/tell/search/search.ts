@@ -1,7 +1,7 @@
 /** Search: turns what was typed into a bounded question to the engine, and what it found into an answer that may be shown. */
 
 import { stemmingOf, textSearchConfigOf } from "#core/words/words";
-import { EngineAway, type TermArm } from "./engine/search-engine.ts";
+import { type EngineAnswer, EngineAway, type TermArm } from "./engine/search-engine.ts";
 import {
   hasWordsCut,
   maxSearchOffset,
@@ -69,6 +69,8 @@ export async function searchPages(
 interface Found extends Ranking {
   /** Empty: the words only exclude. */
   readonly arms: readonly TermArm[];
+  /** No page has all the words, so these have some of them. */
+  readonly isLoose: boolean;
   readonly isPartial: boolean;
   /** How much of the index the engine had, if it was being filled. */
   readonly percentFilled: number | null;
@@ -89,20 +91,36 @@ async function find({ engine }: SearchReads, query: SearchQuery, now: Date): Pro
     { words, title: filters.title },
     configurations.length > 0 ? configurations : ["simple"],
   );
-  const answer =
-    arms.length === 0
-      ? { matches: [], total: 0, isExact: true, isPartial: false }
-      : await engine.search({ arms, filters, most: mostRanked });
+  const asked = { filters, most: mostRanked };
+  const answer = arms.length === 0 ? noAnswer : await engine.search({ arms, ...asked });
+  const isLoose = answer.total === 0 && !answer.isPartial && arms.some(({ all }) => all.length > 1);
+  const loose = isLoose ? mostWords(await engine.search({ arms: arms.map(anyWord), ...asked })) : answer;
   const state = engine.state();
   const percentFilled =
     state.type === "building" ? Math.floor((100 * state.pages) / Math.max(1, state.ofPages)) : null;
-  return { ...rankPages(answer, sort, now), arms, isPartial: answer.isPartial, percentFilled };
+  return { ...rankPages(loose, sort, now), arms, isLoose, isPartial: loose.isPartial, percentFilled };
+}
+
+const noAnswer: EngineAnswer = { matches: [], total: 0, isExact: true, isPartial: false };
+
+const anyWord = (arm: TermArm): TermArm => ({ ...arm, all: [arm.all.flat()] });
+
+/** Of pages with some of the words, those that have most of what the best of them has. Rare words count more. */
+function mostWords(answer: EngineAnswer): EngineAnswer {
+  const best = answer.matches[0]?.score ?? 0;
+  const matches = answer.matches.filter(({ score }) => score >= best / 2);
+  return { ...answer, matches, total: matches.length };
 }
 
 /** What readers should know about how this was found. */
-function noteOf(words: string, { isPartial, percentFilled, total }: Found, shownTo: number): string | null {
+function noteOf(
+  words: string,
+  { isLoose, isPartial, percentFilled, total }: Found,
+  shownTo: number,
+): string | null {
   const notes = [
     percentFilled === null ? null : `The index is being filled (${percentFilled} %): there may be more.`,
+    isLoose && total > 0 ? "No page has all of these words: these have most of them." : null,
     hasWordsCut(words) ? `Only the first ${maxSearchWords} words were searched.` : null,
     isPartial
       ? "Not all of the index was searched in time: there may be better pages. Add a word, or take away a filter."
@@ -157,16 +175,16 @@ async function foundPage(
   };
 }
 
-/** Other words are offered only when they find more. */
+/** Other words are offered only when they find more, or pages with all of them. */
 async function betterWords(
   reads: SearchReads,
   found: Found,
   query: SearchQuery,
   now: Date,
 ): Promise<string | null> {
-  if (found.isPartial || found.total >= plentyOfResults) return null;
+  if (found.isPartial || (!found.isLoose && found.total >= plentyOfResults)) return null;
   const words = await suggestWords(reads.engine, query.words);
   if (words === null) return null;
   const other = await keptFound(reads, { ...query, words }, now);
-  return other.total > found.total ? words : null;
+  return other.total > found.total || (found.isLoose && !other.isLoose) ? words : null;
 }
