@@ -7,6 +7,7 @@ import { buffer } from "node:stream/consumers";
 interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
   /** Cuts the connection after the work instead of answering. */
   readonly cut?: boolean;
 }
@@ -52,7 +53,7 @@ export class FaultyDoor {
       this.refuse(method, path) ??
       (path === "/_bulk" && body.length > this.mostBytes ? { status: 413 } : null);
     if (refusal !== null && !refusal.cut)
-      return void response.writeHead(refusal.status, refusal.headers).end();
+      return void response.writeHead(refusal.status, refusal.headers).end(JSON.stringify(refusal.body));
     const left: number[] = [];
     if (path === "/_bulk") body = this.#withRoom(body, left);
     if (left.length > 0 && body.length === 0) return void response.end(withBusy('{"items":[]}', left));

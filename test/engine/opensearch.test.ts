@@ -1,7 +1,7 @@
 /** OpenSearch itself does what every engine of the search does. */
 import { beforeAll, describe } from "vitest";
 import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
-import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { engineContract, type OpenedEngine } from "../search/engine-contract.ts";
 import { askEngine, openSearchClasses, sharedOpenSearch } from "./open-search.ts";
 
@@ -21,6 +21,7 @@ describe.skipIf(classes === null)("OpenSearch", () => {
       pause: async () => {},
       random: () => 1,
       onTrouble: (words) => process.stderr.write(`${words}\n`),
+      onRefused: (words) => process.stderr.write(`${words}\n`),
     });
     const engine = new OpenSearchEngine(place);
     const close = async () => void (await Promise.all([target.close(), engine.close()]));

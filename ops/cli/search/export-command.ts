@@ -1,6 +1,5 @@
 /** `nearcrawl search export`: exports the index to another search engine and keeps it current from the change feed. */
 
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
@@ -15,12 +14,12 @@ import {
 } from "#coordinator/tell/search/export/export-index";
 import { createExportReads } from "#coordinator/tell/search/export/export-reads";
 import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/tell/search/export/ndjson-store";
-import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
+import { alone } from "#coordinator/tell/search/export/one-export";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { timerMs } from "#core/timer-ms";
-import { releaseAdvisoryLock, tryAdvisoryLock } from "#db/advisory-lock";
 import { commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { countText, ProgressLine, paceText, secondsText, writeOut } from "../output.ts";
@@ -97,7 +96,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   try {
     const summary = await readDatabase(commandContext(options), async ({ pool, schema }) => {
-      return await alone(pool, { schema, place }, async () => {
+      return await only(pool, { schema, place }, async () => {
         const begunMs = performance.now();
         const ports = {
           ...{ reads: createExportReads(pool), target, signal: interrupt.signal },
@@ -169,7 +168,7 @@ async function openSearch(text: string | undefined, ca: string | undefined, port
   if (authorization !== null && !isSafe)
     throw new UsageError(`--url ${origin}: credentials would go there unencrypted; use https`);
   const client = new OpenSearchIndex({
-    ...{ origin, index, authorization, onTrouble: ports.onTrouble },
+    ...{ origin, index, authorization, onTrouble: ports.onTrouble, onRefused: ports.onTrouble },
     authorities: ca === undefined ? null : await authoritiesIn(ca),
     // An interrupted export stops waiting for an unavailable target.
     pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
@@ -220,24 +219,18 @@ function urlOf(text: string): URL | null {
   }
 }
 
-/** Throws when another export to the target is running, since each would overwrite the other's cursor. */
-async function alone<T>(
+/** Throws when another export to the target is running. */
+async function only<T>(
   pool: Pool,
   { schema, place }: { readonly schema: string; readonly place: string },
   work: () => Promise<T>,
 ): Promise<T> {
+  // Two pipes are different targets, so they need no lock.
+  if (place === "standard output") return await work();
   const where = place.startsWith("http") ? place : `${hostname()} ${place}`;
-  const name = `search export ${createHash("sha256").update(where).digest("hex")}`;
-  const client = await pool.connect();
-  try {
-    // Two pipes are different targets, so they need no lock.
-    if (place !== "standard output" && !(await tryAdvisoryLock(client, name, schema)))
-      throw new UsageError(`another export to ${place} is running`);
-    return await work();
-  } finally {
-    await releaseAdvisoryLock(client, name, schema);
-    client.release();
-  }
+  const done = await alone(pool, { schema, place: where }, work);
+  if (done === null) throw new UsageError(`another export to ${place} is running`);
+  return done;
 }
 
 function joined(before: ExportSummary, now: ExportSummary): ExportSummary {

@@ -14,7 +14,7 @@ import { type ExportTarget, exportIndex } from "#coordinator/tell/search/export/
 import { documentId } from "#coordinator/tell/search/export/export-operation";
 import { createExportReads } from "#coordinator/tell/search/export/export-reads";
 import { NdjsonFile } from "#coordinator/tell/search/export/ndjson-store";
-import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { seededRandom } from "#core/random";
 import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
@@ -125,7 +125,8 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
         await parts.pause?.();
       },
       random: () => 1,
-      onTrouble: (words) => troubles.push(words),
+      onTrouble: () => {},
+      onRefused: (words) => troubles.push(words),
       timeoutMs: 5000,
     });
   }

@@ -4,13 +4,13 @@ import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
 import { slipsBetween } from "../edit-distance.ts";
 import { causeWords, OpenSearchHttp, type OpenSearchPlace, statusWords } from "./opensearch-http.ts";
+import { cursorId, keptSchema } from "./opensearch-mapping.ts";
 import { factColumns, queryOf } from "./opensearch-query.ts";
 import {
   type EngineAnswer,
   EngineAway,
   type EngineMatch,
   type EngineQuestion,
-  type EngineState,
   type SearchEngine,
   type WrittenWord,
 } from "./search-engine.ts";
@@ -23,9 +23,15 @@ const mostConfigurations = 100;
 /** As typed, and as many again with its first letters swapped. */
 const mostWords = 25;
 
-export class OpenSearchEngine implements SearchEngine {
+interface EngineLook {
+  readonly pages: number;
+  readonly bytes: number;
+  /** Null if none has begun. */
+  readonly export: { readonly cursor: number; readonly wasComplete: boolean } | null;
+}
+
+export class OpenSearchEngine implements Omit<SearchEngine, "state"> {
   readonly #http: OpenSearchHttp;
-  #state: EngineState = { type: "away", why: "it was not asked yet" };
 
   constructor(place: OpenSearchPlace) {
     this.#http = new OpenSearchHttp(place, { timeoutMs, connections });
@@ -35,9 +41,24 @@ export class OpenSearchEngine implements SearchEngine {
     await this.#http.close();
   }
 
-  /** As of the last look. */
-  state(): EngineState {
-    return this.#state;
+  /** How much it has, and how far the export into it is. */
+  async look(): Promise<EngineLook> {
+    const nothing = { size: 0, track_total_hits: false, terminate_after: 1 };
+    const { _shards } = await this.#ask("/_search", searchSchema.pick({ _shards: true }), nothing);
+    const lost = _shards.total - _shards.successful;
+    if (lost > 0)
+      throw new EngineAway(
+        `${lost} of ${_shards.total} parts of the index are on no node that works (it is red)`,
+      );
+    const { primaries } = (await this.#ask("/_stats/docs,store", statsSchema, null))._all;
+    const { docs } = await this.#ask("/_mget", cursorSchema, { ids: [cursorId] });
+    const kept = docs._source;
+    return {
+      // Beside the pages there is only the state of their export.
+      pages: primaries.docs.count - (kept === null ? 0 : 1),
+      bytes: primaries.store.size_in_bytes,
+      export: kept === null ? null : { cursor: kept.nearcrawl_cursor.cursor, wasComplete: kept.was_complete },
+    };
   }
 
   async search({ arms, filters, most }: EngineQuestion): Promise<EngineAnswer> {
@@ -51,7 +72,7 @@ export class OpenSearchEngine implements SearchEngine {
       matches: hits.map(({ _score, fields }) => matchOf(_score, fields)),
       total: total.value,
       isExact: total.relation === "eq",
-      isPartial: answer.timed_out || answer._shards.failed > 0,
+      isPartial: answer.timed_out || answer._shards.successful < answer._shards.total,
     };
   }
 
@@ -88,9 +109,10 @@ export class OpenSearchEngine implements SearchEngine {
       .sort((a, b) => b.pages - a.pages || (a.word < b.word ? -1 : 1));
   }
 
+  /** No body: a question by its address only. */
   async #ask<T>(path: string, schema: z.ZodType<T>, body: unknown): Promise<T> {
     const answer = await this.#http
-      .ask("POST", path, JSON.stringify(body))
+      .ask(body === null ? "GET" : "POST", path, body === null ? null : JSON.stringify(body))
       .catch((error: Error) => Promise.reject(new EngineAway(causeWords(error), { cause: error })));
     if (answer.status >= 300) throw new EngineAway(statusWords(answer));
     const read = schema.safeParse(answer.body);
@@ -115,11 +137,24 @@ const factsSchema = z.object({
 
 const searchSchema = z.object({
   timed_out: z.boolean(),
-  _shards: z.object({ failed: z.number() }),
+  _shards: z.object({ total: z.number(), successful: z.number() }),
   hits: z.object({
     total: z.object({ value: z.number(), relation: z.string() }),
     hits: z.array(z.object({ _score: z.number(), fields: factsSchema })),
   }),
+});
+
+const statsSchema = z.object({
+  _all: z.object({
+    primaries: z.object({
+      docs: z.object({ count: z.number() }),
+      store: z.object({ size_in_bytes: z.number() }),
+    }),
+  }),
+});
+
+const cursorSchema = z.object({
+  docs: one(z.object({ _source: keptSchema.nullable().default(null) })).transform((doc) => doc),
 });
 
 const namesSchema = z.object({

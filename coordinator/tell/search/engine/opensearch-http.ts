@@ -48,22 +48,14 @@ export class OpenSearchHttp {
     return `${this.#place.origin}/${this.#place.index}`;
   }
 
-  /** `path` is below the index. Throws if there is no answer. */
+  /** `below` is a path below the index; null means the engine as such. Throws if there is no answer. */
   async ask(
     method: Dispatcher.HttpMethod,
-    path: string,
+    below: string | null,
     body: string | null = null,
   ): Promise<OpenSearchAnswer> {
-    return await this.askEngine(method, `/${encodeURIComponent(this.#place.index)}${path}`, body);
-  }
-
-  /** `path` is that of the whole engine. */
-  async askEngine(
-    method: Dispatcher.HttpMethod,
-    path: string,
-    body: string | null = null,
-  ): Promise<OpenSearchAnswer> {
-    const { origin, authorization } = this.#place;
+    const { origin, index, authorization } = this.#place;
+    const path = below === null ? "/" : `/${encodeURIComponent(index)}${below}`;
     // Redirects are not followed: the credentials are for this server only.
     const answer = await this.#agent.request({
       ...{ origin, path, method, body },

@@ -2,9 +2,22 @@
  * The index that is made for pages if there is none. What is searched are terms, made before they are sent
  * (document-terms.ts), so the engine only splits them at blanks. Fields not named here are stored and not indexed.
  */
+import { z } from "zod";
 import { wordsIn } from "#core/words/words";
+import { exportStateSchema } from "../export/export-index.ts";
 import type { ExportedDocument } from "../export/export-operation.ts";
-import { type DocumentTerms, documentTerms, termsEdition, termWeights } from "./document-terms.ts";
+import { type DocumentTerms, documentTerms, termWeights } from "./document-terms.ts";
+
+/** The document with the state of the export that fills the index. */
+export const cursorId = "nearcrawl-cursor";
+
+export const keptSchema = z.object({
+  nearcrawl_cursor: exportStateSchema,
+  /** That of the terms of all its documents, once they have been sent. */
+  terms_edition: z.number(),
+  /** Whether it has once had all pages. */
+  was_complete: z.boolean(),
+});
 
 const keyword = { type: "keyword" } as const;
 const date = { type: "date" } as const;
@@ -25,7 +38,6 @@ export const indexBody = {
     dynamic: false,
     // They are made of what is kept. A copy of them would be as large as that.
     _source: { excludes: ["key", "terms", "title_terms", "written", "sites", "date"] },
-    _meta: { nearcrawl_terms: termsEdition },
     properties: {
       ...{ key: keyword, url: longKeyword, host: keyword, sites: keyword },
       ...{ terms, title_terms: terms },

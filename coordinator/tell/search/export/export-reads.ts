@@ -21,6 +21,14 @@ export function createExportReads(pool: Pool) {
     },
     feed: async () => await createChangeFeed(pool).state(),
     changed: async (since: number, most: number) => await changedPages(pool, since, most),
+    /** How many changes come after that one, up to a hundred thousand, and since when the first of them waits. */
+    behind: async (cursor: number) => {
+      const { rows } = await pool.query<{ readonly changes: number; readonly since: Date | null }>(
+        behindSql,
+        [cursor],
+      );
+      return rows[0]!;
+    },
     /** The server's estimate. */
     expectedPages: async () => await estimatedRows(pool, "page"),
     /** In the order of their keys, after that one; fewer than `most` are the last. */
@@ -45,6 +53,10 @@ export function createExportReads(pool: Pool) {
     },
   };
 }
+
+const behindSql = `
+  select count(*)::int as changes, min(noted_at) as since
+  from (select noted_at from page_change where change_number > $1::bigint order by change_number limit 100000) later`;
 
 const keyOr = (key: UrlAddress | null) => [key?.hostHash ?? first, key?.urlHash ?? first];
 

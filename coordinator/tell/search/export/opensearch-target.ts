@@ -9,6 +9,7 @@
 
 import { z } from "zod";
 import { ExportError } from "#core/errors";
+import { termsEdition } from "../engine/document-terms.ts";
 import {
   causeWords,
   errorType,
@@ -19,20 +20,20 @@ import {
   reasonOf,
   statusWords,
 } from "../engine/opensearch-http.ts";
-import { indexBody, indexedDocument } from "../engine/opensearch-mapping.ts";
-import { type ExportState, type ExportTarget, exportStateSchema, type Written } from "./export-index.ts";
+import { cursorId, indexBody, indexedDocument, keptSchema } from "../engine/opensearch-mapping.ts";
+import type { ExportState, ExportTarget, Written } from "./export-index.ts";
 import type { Operation } from "./export-operation.ts";
 
 interface OpenSearchPorts extends OpenSearchPlace {
   readonly pause: (ms: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Is called with one line for each problem. */
+  /** Is called with one line whenever something is tried again. */
   readonly onTrouble: (words: string) => void;
+  /** Is called with one line for each of the first documents that are left out. */
+  readonly onRefused: (words: string) => void;
   readonly timeoutMs?: number;
 }
-
-const cursorId = "nearcrawl-cursor";
 
 const usualTimeoutMs = 120_000;
 /** The pauses between the tries add up to about five minutes. */
@@ -49,6 +50,9 @@ export class OpenSearchIndex implements ExportTarget {
   readonly #ports: OpenSearchPorts;
   readonly #http: OpenSearchHttp;
   #told = 0;
+  /** Whether the index was seen to be one of ours. */
+  #wasOurs = false;
+  #wasComplete = false;
 
   constructor(ports: OpenSearchPorts) {
     this.#ports = ports;
@@ -62,23 +66,51 @@ export class OpenSearchIndex implements ExportTarget {
   /** Creates the index if there is none. */
   async state(): Promise<ExportState | string | null> {
     const { index } = this.#ports;
-    const found = await this.#ask("HEAD", "", null, [404]);
-    if (found.status === 404) {
-      const made = await this.#ask("PUT", "", JSON.stringify(indexBody), [400]);
-      if (made.status === 400 && errorType(made.body) !== "resource_already_exists_exception")
-        throw new ExportError(`the index ${index} cannot be made: ${reasonOf(made.body)}`);
-      return "the index was not there";
+    const { status: found, body: told } = await this.#ask("GET", "/_mapping", null, [404]);
+    if (found === 404) return await this.#make();
+    const strange = strangeField(this.#read(mappingsSchema, told));
+    if (strange !== null) {
+      // A batch that comes after the index was deleted has the engine make one by itself, as it thinks fit.
+      if (this.#wasOurs) {
+        await this.#ask("DELETE", "", null, [404]);
+        return await this.#make();
+      }
+      throw new ExportError(
+        `the index ${index} has another mapping than Nearcrawl's (field ${strange}): name another index, or delete this one, and all pages come again`,
+      );
     }
+    this.#wasOurs = true;
     const { status, body } = await this.#ask("GET", `/_doc/${cursorId}`, null, [404]);
     if (status === 404) return null;
-    const kept = cursorSchema.safeParse(body);
-    return kept.success
-      ? kept.data._source.nearcrawl_cursor
-      : `its document ${cursorId} is no state of an export`;
+    const kept = z.object({ _source: keptSchema }).safeParse(body);
+    if (!kept.success) return `its document ${cursorId} is no state of an export`;
+    const { nearcrawl_cursor: cursor, terms_edition: edition, was_complete: wasComplete } = kept.data._source;
+    this.#wasComplete = wasComplete;
+    return edition === termsEdition ? cursor : "words are made into terms in another way since";
+  }
+
+  async #make(): Promise<string> {
+    await this.#refuseOtherEngines();
+    const made = await this.#ask("PUT", "", JSON.stringify(indexBody), [400]);
+    if (made.status === 400 && errorType(made.body) !== "resource_already_exists_exception")
+      throw new ExportError(`the index ${this.#ports.index} cannot be made: ${reasonOf(made.body)}`);
+    [this.#wasOurs, this.#wasComplete] = [true, false];
+    return "the index was not there";
+  }
+
+  async #refuseOtherEngines(): Promise<void> {
+    const { body } = await this.#ask("GET", null, null);
+    const { version } = engineSchema.safeParse(body).data ?? {};
+    if (version?.distribution === "opensearch" && /^[23]\./.test(version.number)) return;
+    const what =
+      version === undefined ? "" : `${version.distribution ?? "another engine"}, version ${version.number}: `;
+    throw new ExportError(`${this.#ports.origin} is ${what}not OpenSearch 2 or 3`);
   }
 
   async keep(state: ExportState): Promise<void> {
-    await this.#ask("PUT", `/_doc/${cursorId}`, JSON.stringify({ nearcrawl_cursor: state }));
+    this.#wasComplete ||= state.full === null;
+    const kept = { nearcrawl_cursor: state, terms_edition: termsEdition, was_complete: this.#wasComplete };
+    await this.#ask("PUT", `/_doc/${cursorId}`, JSON.stringify(kept satisfies z.infer<typeof keptSchema>));
   }
 
   async beginFull(): Promise<void> {}
@@ -125,13 +157,13 @@ export class OpenSearchIndex implements ExportTarget {
       if (answer.status === 413) return await this.#halves(left, written);
       const { items } = this.#read(bulkSchema, answer.body);
       if (items.length !== left.length)
-        throw new ExportError(`${this.#place} answered ${items.length} of ${left.length} documents`);
+        throw new ExportError(`${this.name} answered ${items.length} of ${left.length} documents`);
       const outcomes = items.map((item) => Object.values(item)[0]!);
       const again = left.filter(({ operation }, at) => this.#count(operation, outcomes[at]!, written));
       this.#refuseMapping(left, outcomes);
       if (again.length === 0) return;
       if (tries === mostTries)
-        throw new ExportError(`${this.#place} did not take ${again.length} documents in ${tries} tries`);
+        throw new ExportError(`${this.name} did not take ${again.length} documents in ${tries} tries`);
       await this.#pause(tries);
       left = again;
     }
@@ -159,7 +191,7 @@ export class OpenSearchIndex implements ExportTarget {
       this.#tell(operation, errorWords(error));
     } else
       throw new ExportError(
-        `${this.#place} answered ${status} to document ${operation.id}: ${errorWords(error)}`,
+        `${this.name} answered ${status} to document ${operation.id}: ${errorWords(error)}`,
       );
     return false;
   }
@@ -168,7 +200,7 @@ export class OpenSearchIndex implements ExportTarget {
     const refused = outcomes.filter(({ status }) => status === 400);
     if (batch.length >= 10 && 2 * refused.length > batch.length)
       throw new ExportError(
-        `${this.#place} refuses ${refused.length} of ${batch.length} documents, so it is not theirs: ${errorWords(refused[0]!.error)}`,
+        `${this.name} refuses ${refused.length} of ${batch.length} documents, so it is not theirs: ${errorWords(refused[0]!.error)}`,
       );
   }
 
@@ -176,18 +208,19 @@ export class OpenSearchIndex implements ExportTarget {
     this.#told += 1;
     if (this.#told > mostTold) return;
     const url = operation.op === "index" ? ` (${operation.document.url})` : "";
-    this.#ports.onTrouble(`document ${operation.id}${url} is left out: ${words}`);
-    if (this.#told === mostTold) this.#ports.onTrouble("further ones are only counted");
+    this.#ports.onRefused(`document ${operation.id}${url} is left out: ${words}`);
+    if (this.#told === mostTold) this.#ports.onRefused("further ones are only counted");
   }
 
-  get #place(): string {
+  /** For people. */
+  get name(): string {
     return this.#http.name;
   }
 
-  /** Returns answers of 2xx and the statuses named. All others end in an ExportError, temporary ones after many tries. */
+  /** No path: the engine's own. Returns answers of 2xx and the statuses named. All others end in an ExportError, temporary ones after many tries. */
   async #ask(
-    method: "GET" | "HEAD" | "PUT" | "POST",
-    path: string,
+    method: "GET" | "PUT" | "POST" | "DELETE",
+    path: string | null,
     body: string | null,
     expected: readonly number[] = [],
   ): Promise<OpenSearchAnswer> {
@@ -198,10 +231,10 @@ export class OpenSearchIndex implements ExportTarget {
       const words = isError ? causeWords(answer) : statusWords(answer);
       const mayPass = isError ? mayComeBack(answer) : answer.status === 429 || answer.status >= 500;
       if (!mayPass || tries === mostTries)
-        throw new ExportError(`${this.#place}: ${words}${tries > 1 ? `, after ${tries} tries` : ""}`, {
+        throw new ExportError(`${this.name}: ${words}${tries > 1 ? `, after ${tries} tries` : ""}`, {
           ...(isError && { cause: answer }),
         });
-      this.#ports.onTrouble(`${this.#place}: ${words}; it is tried again`);
+      this.#ports.onTrouble(`${this.name}: ${words}; it is tried again`);
       await this.#pause(tries, isError ? 0 : Math.min(2 * longestPauseMs, answer.retryAfterMs));
     }
   }
@@ -217,7 +250,7 @@ export class OpenSearchIndex implements ExportTarget {
     if (read.success) return read.data;
     const fault = read.error.issues[0];
     throw new ExportError(
-      `${this.#place} does not answer as OpenSearch does (${fault?.path.join(".")}: ${fault?.message})`,
+      `${this.name} does not answer as OpenSearch does (${fault?.path.join(".")}: ${fault?.message})`,
     );
   }
 }
@@ -230,7 +263,25 @@ interface Sent {
 
 type Counts = { -readonly [Name in keyof Written]: Written[Name] };
 
-const cursorSchema = z.object({ _source: z.object({ nearcrawl_cursor: exportStateSchema }) });
+const engineSchema = z.object({
+  version: z.object({ number: z.string(), distribution: z.string().optional() }),
+});
+
+const fieldSchema = z.record(z.string(), z.unknown());
+const mappingsSchema = z.record(
+  z.string(),
+  z.object({ mappings: z.object({ properties: z.record(z.string(), fieldSchema).default({}) }) }),
+);
+
+/** The first field that is not as it was made, or null. Further fields are somebody else's. */
+function strangeField(told: z.infer<typeof mappingsSchema>): string | null {
+  // By its own name, where an alias is asked for.
+  const properties = Object.values(told)[0]?.mappings.properties ?? {};
+  for (const [name, made] of Object.entries(indexBody.mappings.properties))
+    for (const [key, value] of Object.entries(made))
+      if (String(properties[name]?.[key]) !== String(value)) return name;
+  return null;
+}
 
 const outcomeSchema = z.object({
   _id: z.string().optional(),
