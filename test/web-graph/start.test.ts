@@ -42,7 +42,9 @@ describe("scheduled ranking", () => {
   it("skips a graph that is too large, and says what to do", async () => {
     await turn(noon, 10);
 
-    expect(said).toEqual(["too many links to rank here: see nearcrawl rank --help, Beyond memory"]);
+    expect(said).toEqual([
+      "too many links to rank here: run nearcrawl graph export --format parquet, another engine, and nearcrawl rank --from",
+    ]);
     expect(await rankedAt()).toBeNull();
   });
 

@@ -62,7 +62,10 @@ async function rankIfOld(duty: RankingDuty): Promise<void> {
   if (last !== null && last <= at && at.getTime() - last.getTime() < rankEveryMs) return;
   const links = await estimatedLinks(database.pool);
   if (links > mostLinks) {
-    log.warn({ links, mostLinks }, "too many links to rank here: see nearcrawl rank --help, Beyond memory");
+    log.warn(
+      { links, mostLinks },
+      "too many links to rank here: run nearcrawl graph export --format parquet, another engine, and nearcrawl rank --from",
+    );
     return;
   }
   const { summary, mended } = await rankInWorker(
