@@ -144,7 +144,7 @@ export class Fts5Client implements SearchEngine {
     if (message.type === "state") this.#tell(message.state);
     else if (message.type === "refusal") this.#refuse(message.id, message.why);
     else if (message.type === "answer") this.#settle(message.id)?.resolve(message.answer);
-    else {
+    else if (message.why !== this.#trouble) {
       this.#trouble = message.why;
       if (message.why === null) log.info({}, "the search's index follows the database again");
       else log.warn({ why: message.why }, "the search's index does not follow the database");

@@ -2,20 +2,13 @@
  * The process of the search's index. It is told where the database and its file are, follows the one into the other,
  * and answers meanwhile. It ends with its parent process.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { createPool } from "#db/server-database";
+import { follow } from "../export/follow.ts";
 import type { Asked, FromEngine, ToEngine } from "./fts5-client.ts";
 import { type Fts5Engine, openFts5 } from "./fts5-engine.ts";
 import { isDamage, removeIndex } from "./fts5-index-store.ts";
 
-/** The pause between two looks for changes. */
-const followMs = 1000;
-const longestPauseMs = 30_000;
 const stateEveryMs = 500;
-
-/** All pages are read again now and then, because links and ranks change without them; by far most of the time is rest. */
-const leastRestMs = 60_000;
-const restPerRound = 50;
 
 /** One connection reads pages, one the changes, so neither waits. */
 const connections = 2;
@@ -54,7 +47,7 @@ async function answerOf(from: Fts5Engine, asked: Asked): Promise<unknown> {
   }
 }
 
-async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise<never> {
+async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise<void> {
   process.once("uncaughtException", (error) => {
     // The next process makes a new file.
     if (isDamage(error)) removeIndex(path);
@@ -67,24 +60,14 @@ async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise
   engine = opened;
   const tell = () => say({ type: "state", state: opened.state() });
   setInterval(tell, stateEveryMs);
-  let [pauseMs, nextRoundMs] = [followMs, 0];
-  for (let full = false; ; await delay(pauseMs)) {
-    const beganMs = performance.now();
-    try {
-      await opened.catchUp({ full });
+  await follow({
+    catchUp: async (options) => {
+      await opened.catchUp(options);
       tell();
-      // The first one may have read all pages, too.
-      const tookMs = performance.now() - beganMs;
-      if (full || nextRoundMs === 0)
-        nextRoundMs = performance.now() + Math.max(leastRestMs, restPerRound * tookMs);
-      if (pauseMs > followMs) say({ type: "trouble", why: null });
-      pauseMs = followMs;
-      full = performance.now() >= nextRoundMs;
-    } catch (error) {
+    },
+    onTrouble: (error) => {
       if (isDamage(error)) throw error;
-      // A restarting server is back in a moment.
-      if (pauseMs === followMs) say({ type: "trouble", why: (error as Error).message });
-      pauseMs = Math.min(longestPauseMs, 2 * pauseMs);
-    }
-  }
+      say({ type: "trouble", why: error?.message ?? null });
+    },
+  });
 }
