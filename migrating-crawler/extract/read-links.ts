@@ -1,7 +1,7 @@
 /** Collects a page's links: target as written, anchor text, and nofollow. */
+import { flat } from "#core/words/stemming";
 import { composed } from "#protocol/composed";
 import { flagsOf, type HtmlTag, mark, numbersOf } from "./html-tags.ts";
-import { flat } from "./source-text.ts";
 
 /** Higher than what is sent (`maxPageLinks`), since several links may be the same URL. */
 const maxLinks = 20_000;

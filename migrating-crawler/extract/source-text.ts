@@ -23,11 +23,6 @@ export function utf8Source(bytes: Buffer): SourceText {
   return new Utf8Source(bytes);
 }
 
-/** Copies the text, because a slice of 13 or more units keeps the whole page in memory. */
-export function flat(text: string): string {
-  return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
-}
-
 /** The bytes are checked for ASCII in blocks of 1,024, most of which are ASCII only. */
 const blockBits = 10;
 

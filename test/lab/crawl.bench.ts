@@ -1,5 +1,5 @@
 /**
- * CPU per page of the bundled crawler (robots, fetching, extraction, lexemes, digest, simhash, spool, compression, everything)
+ * CPU per page of the bundled crawler (robots, fetching, extraction, digest, simhash, spool, compression, everything)
  * in its own process; the sites and the coordinator's side are in other processes. First real pages, at first sight (new hosts
  * and pages) and later (the same URLs with a twentieth of the long words changed); then pages of the emulated Internet. Other
  * crawlers on the same sites are in test/bench/results/crawl.md. Run: npm run bench -- crawl

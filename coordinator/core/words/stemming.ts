@@ -79,7 +79,7 @@ const otherScripts = new Set(["arabic", "armenian", "greek", "russian", "tamil"]
 /** Takes about two megabytes. A page has several hundred words, few of which are in no other page. */
 const mostKept = 20_000;
 
-/** Copies the word, because a slice of 13 or more units keeps the whole text in memory. */
-function flat(word: string): string {
-  return word.length < 13 ? word : Buffer.from(word, "utf16le").toString("utf16le");
+/** Copies the text, because a slice of 13 or more units keeps the whole page in memory. */
+export function flat(text: string): string {
+  return text.length < 13 ? text : Buffer.from(text, "utf16le").toString("utf16le");
 }

@@ -203,7 +203,7 @@ describe("a sitemap is read", () => {
     const { outcome, page } = await fetchOne({ url: `${origin.url}/map` });
 
     expect(outcome).toEqual({ type: "fetched", status: 200, truncated: false });
-    expect(page).toMatchObject({ kind: "sitemap", lexemes: "" });
+    expect(page).toMatchObject({ kind: "sitemap", text: "" });
     expect(page?.links.map((link) => link.url)).toEqual([`${origin.url}/a`, `${origin.url}/b`]);
   });
 });

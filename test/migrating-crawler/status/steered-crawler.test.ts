@@ -84,7 +84,7 @@ describe("a crawler at work", () => {
       },
       work: { today: { urls: 4, fetched: 2, refusedByRobots: 1, failed: 1 }, lastMinute: { urls: 4 } },
       errors: { today: { network: 1 }, latest: [{ blame: "network", host: "127.0.0.1" }] },
-      versions: { node: process.versions.node, protocol: 6, dock: null, release: null },
+      versions: { node: process.versions.node, protocol: 7, dock: null, release: null },
       shipping: { pages: 2 },
     });
     expect(report.limits.find(({ limit }) => limit === "pagesPerDay")).toMatchObject({

@@ -163,7 +163,7 @@ const refusal = (code: CoordinatorRefuse["code"]): CoordinatorMessage => ({
 
 const welcome = (ticket: string): CoordinatorMessage => ({
   type: "coordinator:welcome",
-  protocolVersion: 6,
+  protocolVersion: 7,
   crawlerId: 7,
   acknowledgedSequence: 0,
   resultCredits: 10,
