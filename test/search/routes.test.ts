@@ -153,7 +153,7 @@ describe("the order", () => {
 
     const [first] = answer.pages;
     const sum = first.reasons.reduce((total: number, { points }: { points: number }) => total + points, 0);
-    expect(first.reasons.map(({ part }: { part: string }) => part)).toEqual(["words", "freshness", "links"]);
+    expect(first.reasons.map(({ part }: { part: string }) => part)).toEqual(["words", "links"]);
     expect(sum).toBeCloseTo(first.rank, 0);
     expect(faultsOf(answer, { $ref: "#/components/schemas/SearchAnswer" }, schemas)).toEqual([]);
     expect((await get("/search?q=harbour&explain=1")).body).toContain("fit the words best");

@@ -61,6 +61,16 @@ describe("search", () => {
     expect(answer.pages.map((page) => page.host)).toEqual(["de.example.org"]);
   });
 
+  it("finds pages with most of the words where none has all, and says so", async () => {
+    const answer = await search("ferry timetable aeroplane");
+
+    expect(paths(answer)).toEqual(["/ferry"]);
+    expect(answer).toMatchObject({ total: 1, more: false });
+    expect(answer.note).toBe("No page has all of these words: these have most of them.");
+    expect((await search("ferry timetable -harbour aeroplane")).pages).toEqual([]);
+    expect((await search("ferry timetable")).note).toBeNull();
+  });
+
   it("treats combining marks as the composed letters", async () => {
     const asked = "Die Häfen".normalize("NFD");
 
@@ -302,6 +312,10 @@ describe("search", () => {
     expect((await search("lantrens")).didYouMean).toBe("lanterns");
     expect((await search('"lantrens and lights" -ferry')).didYouMean).toBe('"lanterns and lights" -ferry');
     expect((await search("lanterns")).didYouMean).toBeNull();
+    // As many pages have both words as have one of those typed.
+    expect(await search("lantrens lights")).toMatchObject({
+      ...{ didYouMean: "lanterns lights", note: expect.stringContaining("most of them") },
+    });
     expect((await search("zzzzzz")).didYouMean).toBeNull();
   });
 });
