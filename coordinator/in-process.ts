@@ -22,7 +22,7 @@ import { createWebServer } from "./start-web.ts";
 import { createMetrics } from "./tell/overview/metrics.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
-import { commandEngine } from "./tell/search/command-engine.ts";
+import { EngineOnDemand } from "./tell/search/engine/engine-on-demand.ts";
 import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
@@ -35,6 +35,8 @@ interface InProcessOptions {
   /** Reports the cause of a 500, because a command has no log. */
   readonly onFault: (error: unknown) => void;
   readonly room: string;
+  /** The folder with the index of a coordinator that does not run, or null. */
+  readonly searchFolder: string | null;
 }
 
 export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
@@ -58,17 +60,14 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
     ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
-  const search = commandEngine(pool);
+  // Most commands do not search, and need none of this.
+  const searchEngine = new EngineOnDemand(async () => {
+    const { openCommandEngine } = await import("./tell/search/command-engine.ts");
+    return await openCommandEngine(database, options.searchFolder);
+  });
   const rooms = {
-    ...{
-      ...shared,
-      searchEngine: search.engine,
-      database,
-      access,
-      pool,
-      patientPool: pool,
-      registryHost: null,
-    },
+    ...{ ...shared, searchEngine, database, access, pool },
+    ...{ patientPool: pool, registryHost: null },
     // Loading the tree takes half a minute for ten million subnets.
     state: room === "explore" ? await readState({ pool }) : new CoordinatorState(),
     succession: async () => [],
@@ -82,6 +81,6 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     parts: await pagesOfRooms(rooms, room),
     settings: { version: softwareVersion, tls: null, publicUrl: config.publicUrl },
   });
-  app.addHook("onClose", async () => void (await Promise.all([watch.close(), search.close()])));
+  app.addHook("onClose", async () => void (await Promise.all([watch.close(), searchEngine.close()])));
   return app;
 }

@@ -10,7 +10,7 @@ import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { withoutPassword } from "#db/server-url";
 import { commandActor, recordCommand } from "./audit-command-change.ts";
-import { type CommandContext, socketPathOf, withDatabase } from "./command-context.ts";
+import { type CommandContext, searchFolderOf, socketPathOf, withDatabase } from "./command-context.ts";
 import { readFrom, refuseNothing } from "./read-database.ts";
 
 export interface Question {
@@ -87,12 +87,14 @@ async function askInProcess(
   question: Question,
 ): Promise<Answer> {
   const { openInProcess } = await import("#coordinator/in-process");
-  const { currentRun, settingsFile } = context;
+  const { currentRun, home, settingsFile } = context;
+  const isInUse = currentRun !== null && isRunning(currentRun.pid);
   let fault: unknown = null;
   const app = await openInProcess({
     ...{ database, resolvers: currentRun?.resolvers ?? [] },
     config: await configOf(settingsFile, question),
     room: question.room,
+    searchFolder: isInUse ? null : searchFolderOf(home),
     onFault: (error) => {
       fault = error;
     },

@@ -105,6 +105,9 @@ const homeOf = (options: ContextOptions, env: NodeJS.ProcessEnv) =>
 /** The folder of a home's database journals (coordinator/run/journal). */
 export const journalRootOf = (home: string) => join(home, "journal");
 
+/** The folder of the search's index. */
+export const searchFolderOf = (home: string) => join(home, "search");
+
 /** The socket at which a coordinator answers its owner's commands. */
 export const socketPathOf = (home: string) => join(home, "coordinator.sock");
 

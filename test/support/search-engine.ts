@@ -13,7 +13,7 @@ export function engineOver(pool: Pool): EngineOnDemand<Fts5Engine> {
   const open = async () => {
     const engine = await openFts5(pool, ":memory:");
     await engine.catchUp();
-    return engine;
+    return { engine, close: () => engine.close() };
   };
   const engine = engines.get(pool) ?? new EngineOnDemand(open);
   engines.set(pool, engine);

@@ -1,26 +1,32 @@
 /** The engine of a command beside which no coordinator runs. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pool } from "pg";
-import { EngineOnDemand } from "./engine/engine-on-demand.ts";
+import type { Database } from "#db/server-database";
 import { openFts5 } from "./engine/fts5-engine.ts";
+import { indexFileIn } from "./start.ts";
 
-/** An index of its own, which reads all pages at the first question and goes with the command. */
-export function commandEngine(pool: Pool) {
-  const engine = new EngineOnDemand(async () => {
-    const home = mkdtempSync(join(tmpdir(), "nearcrawl-search-"));
-    const opened = await openFts5(pool, join(home, "index.sqlite"));
-    await opened.catchUp();
-    return Object.assign(opened, { home });
-  });
-  return {
-    engine,
-    async close(): Promise<void> {
-      const opened = await engine.openedSoFar().catch(() => null);
-      if (opened === null) return;
-      opened.close();
-      rmSync(opened.home, { recursive: true, force: true });
-    },
+/**
+ * An index that goes with the command. It begins as a copy of the coordinator's file, which only one process may open,
+ * and reads from the database what has changed since; without such a file (`folder`: null), it reads all pages.
+ */
+export async function openCommandEngine({ pool, schema }: Database, folder: string | null) {
+  const own = mkdtempSync(join(tmpdir(), "nearcrawl-search-"));
+  const file = indexFileIn(own, schema);
+  for (const end of folder === null ? [] : ["", "-wal"]) {
+    const from = indexFileIn(folder!, schema) + end;
+    if (existsSync(from)) copyFileSync(from, file + end, constants.COPYFILE_FICLONE);
+  }
+  const engine = await openFts5(pool, file);
+  const close = () => {
+    engine.close();
+    rmSync(own, { recursive: true, force: true });
   };
+  try {
+    await engine.catchUp();
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return { engine, close };
 }

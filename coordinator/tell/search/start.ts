@@ -22,8 +22,10 @@ interface EngineOptions {
   readonly log: Log;
 }
 
+export const indexFileIn = (folder: string, schema: string) => join(folder, `${schema}.sqlite`);
+
 export function openSearchEngine({ database, folder, log }: EngineOptions): RunningEngine {
-  const path = folder === null ? ":memory:" : join(folder, `${database.schema}.sqlite`);
+  const path = folder === null ? ":memory:" : indexFileIn(folder, database.schema);
   return new Fts5Client({ databaseUrl: database.url, path, log });
 }
 

@@ -25,6 +25,7 @@ import {
   contextOfStart,
   contradictedDatabase,
   journalRootOf,
+  searchFolderOf,
   socketPathOf,
   withDatabase,
   writeCurrentRun,
@@ -123,7 +124,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         version,
         clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
-        searchFolder: join(context.home, "search"),
+        searchFolder: searchFolderOf(context.home),
         journalRoot: journalRootOf(context.home),
         socketPath: socketPathOf(context.home),
         keepReleases: async (now, pool) =>

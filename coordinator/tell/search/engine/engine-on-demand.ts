@@ -1,24 +1,28 @@
 /** Opens an engine when the first question comes: a command that does not search needs none. */
 import type { EngineState, SearchEngine } from "./search-engine.ts";
 
+interface OpenEngine<Engine> {
+  readonly engine: Engine;
+  close(): void;
+}
+
 export class EngineOnDemand<Engine extends SearchEngine> implements SearchEngine {
-  readonly #open: () => Promise<Engine>;
-  #opening: Promise<Engine> | null = null;
+  readonly #open: () => Promise<OpenEngine<Engine>>;
+  #opening: Promise<OpenEngine<Engine>> | null = null;
   #opened: Engine | null = null;
 
-  constructor(open: () => Promise<Engine>) {
+  constructor(open: () => Promise<OpenEngine<Engine>>) {
     this.#open = open;
   }
 
   async opened(): Promise<Engine> {
     this.#opening ??= this.#open();
-    this.#opened = await this.#opening;
+    this.#opened = (await this.#opening).engine;
     return this.#opened;
   }
 
-  /** Null if no question came. */
-  async openedSoFar(): Promise<Engine | null> {
-    return await this.#opening;
+  async close(): Promise<void> {
+    (await this.#opening?.catch(() => null))?.close();
   }
 
   state(): EngineState {
