@@ -13,7 +13,7 @@ import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
 import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
 import type { EngineAnswer, EngineQuestion } from "#coordinator/tell/search/engine/search-engine";
 import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
-import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-client";
+import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { readSearch } from "#coordinator/tell/search/query";
 import { rankPages } from "#coordinator/tell/search/ranking";
 import { termArms } from "#coordinator/tell/search/term-arms";
@@ -146,7 +146,7 @@ async function openOpenSearch(): Promise<Contender> {
   const place = { origin, index: pathname.slice(1), authorization: null, authorities: null };
   const target = new OpenSearchIndex({
     ...{ ...place, random: Math.random, pause: async (ms) => await delay(ms) },
-    onTrouble: (words) => console.error(words),
+    ...{ onTrouble: console.error, onRefused: console.error },
   });
   const engine = new OpenSearchEngine(place);
   await target.state();
