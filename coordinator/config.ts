@@ -61,9 +61,16 @@ const domainSets = z.array(z.string()).superRefine((texts, context) => {
   if (typeof layer === "string") context.addIssue({ code: "custom", message: layer });
 });
 
-const search = z.strictObject({
-  engine: z.enum(["fts5"]).default("fts5"),
-});
+const search = z
+  .strictObject({
+    engine: z.enum(["fts5", "opensearch"]).default("fts5"),
+    url: z.string().max(2000).nullable().default(null),
+    ca: z.string().max(4000).nullable().default(null),
+  })
+  .refine(({ engine, url }) => (engine === "opensearch") === (url !== null), {
+    path: ["url"],
+    error: "is needed for the engine opensearch, and only for it",
+  });
 
 const backup = z.strictObject({
   warnAfterHours: z.number().min(0).max(8760).nullable().default(48),
@@ -226,6 +233,8 @@ export interface CoordinatorOptions {
   readonly snapshotFolder?: string | null;
   /** The folder of the search's index. If null, the index is in memory and is built at every start. */
   readonly searchFolder?: string | null;
+  /** The header's value by which OpenSearch knows this coordinator, or null. */
+  readonly searchAuthorization?: string | null;
   /** The folder of the journals beside the database (coordinator/run/journal), or null. */
   readonly journalRoot?: string | null;
   /** The socket for the home's commands. If null, they use the database alone. */

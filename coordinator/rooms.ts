@@ -77,7 +77,11 @@ export interface OpenRooms {
 /** Opens the rooms. From then on, the gateway passes crawlers' messages to them. */
 export function openRooms(
   ground: Ground,
-  { database, searchFolder = null }: Pick<CoordinatorOptions, "database" | "searchFolder">,
+  {
+    database,
+    searchFolder = null,
+    searchAuthorization = null,
+  }: Pick<CoordinatorOptions, "database" | "searchFolder" | "searchAuthorization">,
 ): OpenRooms {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
   const { others, resolver, health, settling, idle, denied, anycast, budget } = ground;
@@ -170,7 +174,10 @@ export function openRooms(
     },
     gateway: { ...probing.fleet, here: own.online, send },
   };
-  const searchEngine = openSearchEngine({ database, folder: searchFolder, log });
+  const searchEngine = openSearchEngine({
+    ...{ database, settings: config.search, folder: searchFolder, authorization: searchAuthorization },
+    ...{ leads, log },
+  });
   const live = () => liveState({ ...ground, queue: delegations.queue });
   const rooms: Room[] = [
     ground.policies,

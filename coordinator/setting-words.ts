@@ -29,7 +29,13 @@ export const settingWords: Readonly<Record<string, string>> = {
   heartbeatSeconds: "Interval of a crawler's heartbeats; in a large fleet 3 ms per crawler, up to 30 s.",
   departureSeconds: "A crawler gone for this long hands its subnets to the next nearest.",
   "search.engine":
-    "What answers searches. fts5: an index in a file beside this coordinator, which a process of its own keeps.",
+    "What answers searches. fts5: an index in a file beside this coordinator, which a process of its own keeps. opensearch: " +
+    "the index at search.url, which all coordinators share. All coordinators of a database have the same.",
+  "search.url":
+    "OpenSearch's address, with the index as its path: https://search.example.org:9200/pages. Credentials come from the " +
+    "environment: NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, or NEARCRAWL_OPENSEARCH_AUTHORIZATION.",
+  "search.ca":
+    "A file with the authority that signed OpenSearch's certificate, in PEM form. Default: the public ones.",
   "alerts.digestSeconds":
     "Alerts that begin or end within this many seconds share one message; one that is over by then is not sent.",
   "alerts.againMinutes":

@@ -4,7 +4,10 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
+import type { CoordinatorConfig } from "../../config.ts";
 import { Fts5Client } from "./engine/fts5-client.ts";
+import { OpenSearchClient } from "./engine/opensearch-client.ts";
+import { openSearchPlace } from "./engine/opensearch-place.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 import { pageOperations } from "./page-ask.ts";
 import { searchOperations } from "./search-ask.ts";
@@ -16,15 +19,27 @@ export interface RunningEngine extends SearchEngine {
 }
 
 interface EngineOptions {
-  readonly database: Pick<Database, "url" | "schema">;
+  readonly database: Pick<Database, "url" | "schema" | "pool">;
+  readonly settings: CoordinatorConfig["search"];
   /** Null: the index is in memory. */
   readonly folder: string | null;
+  /** For OpenSearch. */
+  readonly authorization: string | null;
+  /** Whether this coordinator sends documents to the engine that all share. */
+  readonly leads: () => boolean;
   readonly log: Log;
 }
 
 export const indexFileIn = (folder: string, schema: string) => join(folder, `${schema}.sqlite`);
 
-export function openSearchEngine({ database, folder, log }: EngineOptions): RunningEngine {
+export function openSearchEngine(options: EngineOptions): RunningEngine {
+  const { database, folder, log, leads, authorization } = options;
+  const { url, ca } = options.settings;
+  if (url !== null) {
+    const names = { url: "search.url", ca: "search.ca" };
+    const place = openSearchPlace({ names, url, ca, authorization });
+    return new OpenSearchClient({ ...database, place, leads, log });
+  }
   const path = folder === null ? ":memory:" : indexFileIn(folder, database.schema);
   return new Fts5Client({ databaseUrl: database.url, path, log });
 }

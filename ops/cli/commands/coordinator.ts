@@ -25,6 +25,7 @@ import {
   contextOfStart,
   contradictedDatabase,
   journalRootOf,
+  openSearchAuthorization,
   searchFolderOf,
   socketPathOf,
   withDatabase,
@@ -125,6 +126,7 @@ async function runCoordinator(options: CoordinatorOptions): Promise<void> {
         clockIsRight: options.clockIsRight ?? false,
         snapshotFolder: join(context.home, "snapshots"),
         searchFolder: searchFolderOf(context.home),
+        searchAuthorization: openSearchAuthorization(),
         journalRoot: journalRootOf(context.home),
         socketPath: socketPathOf(context.home),
         keepReleases: async (now, pool) =>

@@ -1,11 +1,11 @@
 /** `nearcrawl search export`: exports the index to another search engine and keeps it current from the change feed. */
 
-import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
+import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place";
 import {
   type ExportProgress,
   type ExportSummary,
@@ -35,8 +35,6 @@ interface ExportOptions extends DatabaseOptions {
   readonly follow?: boolean;
 }
 
-const usualIndex = "nearcrawl-pages";
-
 const help = `
 The first run exports all pages that the search shows; later ones what changed since. What is hidden (noindex, an
 opt-out, a site that does not want its page searched) is removed at the target. A run that was killed goes on where it
@@ -47,7 +45,7 @@ index does not have any more is removed at the end of it. Ranks and counts of li
 
 Targets:
   opensearch  an index, made where it is not there; --url https://search.example.org:9200/INDEX (default
-              ${usualIndex}). Credentials: NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, or
+              nearcrawl-pages). Credentials: NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, or
               NEARCRAWL_OPENSEARCH_AUTHORIZATION, the header's whole value; over https, or on loopback. The
               cursor is the document nearcrawl-cursor of the index.
   ndjson      lines of JSON to a file that grows (--out FILE; the cursor is FILE.state.json, or --state), or to
@@ -92,7 +90,7 @@ async function exportPages(options: ExportOptions): Promise<void> {
     line.done();
     process.stderr.write(`nearcrawl: ${printable(words, 600)}\n`);
   };
-  const { place, target, close } = await targetOf(options, { onTrouble: say, signal: interrupt.signal });
+  const { place, target, close } = targetOf(options, { onTrouble: say, signal: interrupt.signal });
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   try {
     const summary = await readDatabase(commandContext(options), async ({ pool, schema }) => {
@@ -141,12 +139,12 @@ interface Ports {
   readonly signal: AbortSignal;
 }
 
-async function targetOf(options: ExportOptions, ports: Ports): Promise<Opened> {
+function targetOf(options: ExportOptions, ports: Ports): Opened {
   const { to, url, ca, out, state } = options;
   const strange = to === "opensearch" ? { out, state } : { url, ca };
   for (const [name, value] of Object.entries(strange))
     if (value !== undefined) throw new UsageError(`--${name} ${value}: not for --to ${to}`);
-  return to === "opensearch" ? await openSearch(url, ca, ports) : ndjson(out, state);
+  return to === "opensearch" ? openSearch(url, ca, ports) : ndjson(out, state);
 }
 
 function ndjson(out: string | undefined, state: string | undefined): Opened {
@@ -161,62 +159,17 @@ function ndjson(out: string | undefined, state: string | undefined): Opened {
   return { place: resolve(out), target: file, close: async () => await file.close() };
 }
 
-async function openSearch(text: string | undefined, ca: string | undefined, ports: Ports): Promise<Opened> {
-  if (text === undefined) throw new UsageError("--to opensearch needs --url https://HOST:9200/INDEX");
-  const { origin, index, isSafe } = readTarget(text);
-  const authorization = openSearchAuthorization();
-  if (authorization !== null && !isSafe)
-    throw new UsageError(`--url ${origin}: credentials would go there unencrypted; use https`);
+function openSearch(url: string | undefined, ca: string | undefined, ports: Ports): Opened {
+  if (url === undefined) throw new UsageError("--to opensearch needs --url https://HOST:9200/INDEX");
+  const names = { url: "--url", ca: "--ca" };
+  const place = openSearchPlace({ names, url, ca: ca ?? null, authorization: openSearchAuthorization() });
   const client = new OpenSearchIndex({
-    ...{ origin, index, authorization, onTrouble: ports.onTrouble, onRefused: ports.onTrouble },
-    authorities: ca === undefined ? null : await authoritiesIn(ca),
+    ...{ ...place, onTrouble: ports.onTrouble, onRefused: ports.onTrouble },
     // An interrupted export stops waiting for an unavailable target.
     pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
     random: Math.random,
   });
-  return { place: `${origin}/${index}`, target: client, close: async () => await client.close() };
-}
-
-async function authoritiesIn(file: string): Promise<string> {
-  try {
-    const text = await readFile(file, "utf8");
-    if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
-  } catch (error) {
-    throw new UsageError(`--ca ${file}: cannot be read: ${(error as Error).message}`);
-  }
-  throw new UsageError(`--ca ${file}: has no certificate in PEM form`);
-}
-
-/** OpenSearch's rules for index names. */
-const indexForm = /^[a-z0-9][a-z0-9_.+-]{0,254}$/;
-
-function readTarget(text: string): {
-  readonly origin: string;
-  readonly index: string;
-  readonly isSafe: boolean;
-} {
-  const url = urlOf(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError(`--url ${text}: must be an address such as https://search.example.org:9200/pages`);
-  if (url.username !== "" || url.password !== "")
-    throw new UsageError(
-      "--url: credentials belong into NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, where nobody else on this machine reads them",
-    );
-  const index = url.pathname.replace(/^\/|\/$/g, "") || usualIndex;
-  if (url.search !== "" || url.hash !== "" || !indexForm.test(index))
-    throw new UsageError(
-      `--url ${text}: "${index}${url.search}${url.hash}" is no name of an index: lower-case letters, digits, - _ . +`,
-    );
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
-  return { origin: url.origin, index, isSafe: url.protocol === "https:" || isLoopback };
-}
-
-function urlOf(text: string): URL | null {
-  try {
-    return new URL(text);
-  } catch {
-    return null;
-  }
+  return { place: client.name, target: client, close: async () => await client.close() };
 }
 
 /** Throws when another export to the target is running. */
