@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Puts the engines that rank exported graphs into a virtual environment of the checkout. Without them their tests are skipped aloud.
+# Puts the engines that rank exported graphs into a virtual environment of the checkout: DuckDB, and for the nightly run Spark. Without
+# them their tests are skipped aloud.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 engines=node_modules/.cache/engines
-if ! { python3 -m venv "$engines" && timeout 600 "$engines/bin/pip" install --quiet duckdb==2.0.1 pyspark==3.5.6; }; then
-  echo "skipped: DuckDB and Spark could not be installed" >&2
+if ! { python3 -m venv "$engines" && timeout 600 "$engines/bin/pip" install --quiet duckdb==2.0.1 ${NEARCRAWL_LONG:+pyspark==3.5.6}; }; then
+  echo "skipped: the engines could not be installed" >&2
 fi

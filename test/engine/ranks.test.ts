@@ -23,12 +23,17 @@ const answers = (command: string, ...args: string[]) =>
   spawnSync(command, args, { env: { ...process.env, PATH: path }, timeout: 20_000 }).status === 0;
 const engines = {
   duckdb: answers("python3", "-c", "import duckdb"),
-  spark: answers("python3", "-c", "import pyspark") && answers("java", "-version"),
+  // It takes a minute to count to three, so only the nightly run asks it.
+  spark: isLong && answers("python3", "-c", "import pyspark") && answers("java", "-version"),
 };
 for (const [engine, isThere] of Object.entries(engines))
   if (!isThere)
     process.stderr.write(
-      `skipped: PageRank by ${engine}: Python, its package or Java is missing (.ci/run)\n`,
+      `skipped: PageRank by ${engine}: ${
+        engine === "spark" && !isLong
+          ? "only in npm run test:long"
+          : "Python, its package or Java is missing (.ci/run)"
+      }\n`,
     );
 
 /** At night a million links. */
