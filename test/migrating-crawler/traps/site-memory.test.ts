@@ -176,7 +176,10 @@ describe("a page that says not found with status 200", () => {
   it("with clear wording is recognised without a request", async () => {
     const page = pageOf("Sorry. Go home.", { title: "Page not found | Shop", links, unquoted: "sorry" });
 
-    expect(await judge(page, "/gone")).toMatchObject({ softNotFound: true, links: [], text: "" });
+    const judged = await judge(page, "/gone");
+
+    expect(judged).toMatchObject({ softNotFound: true, links: [], text: "" });
+    expect(judged).not.toHaveProperty("unquoted");
     expect(asked).toEqual([]);
   });
 
@@ -300,6 +303,7 @@ it("a text may mention it in its first sentences", () => {
     mentionsNotFound("Dear visitor! Sorry, the page you requested could not be found. Try the search."),
   ).toBe(true);
   expect(mentionsNotFound("Not found.")).toBe(true);
+  expect(mentionsNotFound("Nanu!\nNicht gefunden\nZur Startseite")).toBe(true);
   expect(mentionsNotFound("大変申し訳ございません。お探しのページは見つかりませんでした。")).toBe(true);
   expect(mentionsNotFound("The keys were not found in the page of the book.")).toBe(false);
 });
