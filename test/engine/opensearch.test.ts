@@ -1,9 +1,9 @@
 /** OpenSearch itself does what every engine of the search does. */
 import { beforeAll, describe } from "vitest";
-import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
-import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
-import { engineContract, type OpenedEngine } from "../search/engine-contract.ts";
-import { askEngine, openSearchClasses, sharedOpenSearch } from "./open-search.ts";
+import { engineContract } from "../search/engine-contract.ts";
+import { openOpenSearch } from "../search/open-engines.ts";
+import { relevanceContract } from "../search/relevance/relevance-contract.ts";
+import { openSearchClasses, sharedOpenSearch } from "./open-search.ts";
 
 const classes = openSearchClasses();
 
@@ -14,30 +14,7 @@ describe.skipIf(classes === null)("OpenSearch", () => {
     url = await sharedOpenSearch(classes!);
   });
 
-  async function openAt(index: string): Promise<OpenedEngine> {
-    const place = { origin: url, index, authorization: null, authorities: null };
-    const target = new OpenSearchIndex({
-      ...place,
-      pause: async () => {},
-      random: () => 1,
-      onTrouble: (words) => process.stderr.write(`${words}\n`),
-      onRefused: (words) => process.stderr.write(`${words}\n`),
-    });
-    const engine = new OpenSearchEngine(place);
-    const close = async () => void (await Promise.all([target.close(), engine.close()]));
-    return {
-      ...{ target, engine },
-      settled: async () => void (await askEngine(`${url}/${index}/_refresh`, { method: "POST" })),
-      reopened: async () => {
-        await close();
-        return await openAt(index);
-      },
-      close: async () => {
-        await askEngine(`${url}/${index}`, { method: "DELETE" });
-        await close();
-      },
-    };
-  }
-
-  engineContract("an index of OpenSearch", async () => await openAt(`contract-${process.pid}-${made++}`));
+  const open = async () => await openOpenSearch(url, `contract-${process.pid}-${made++}`);
+  engineContract("an index of OpenSearch", open);
+  relevanceContract("an index of OpenSearch", open);
 });

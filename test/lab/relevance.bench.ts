@@ -2,10 +2,11 @@
  * How well searches order pages: questions with judgements over real pages of the shared data and over pages written in ten
  * languages (test/search/relevance), beside plain BM25 as SQLite's FTS5 has it. Half of the questions is for tuning; figures that
  * count are those of the other half.
- * Run: npm run bench -- relevance [--engine fts5] [--engine opensearch --url http://127.0.0.1:9200/relevance] [--json] [--misses]
+ * Run: npm run bench -- relevance [--url http://127.0.0.1:9200/relevance] [--json] [--misses]
  */
 import { parseArgs } from "node:util";
 import { formatTable, printJson } from "#ops/cli/output";
+import { openFts5, openOpenSearch } from "../search/open-engines.ts";
 import { type Measures, meanOf, measuresOf } from "../search/relevance/measures.ts";
 import {
   type PageSet,
@@ -14,26 +15,27 @@ import {
   realDocuments,
   writtenSet,
 } from "../search/relevance/page-set.ts";
-import {
-  engineRanker,
-  type FilledEngine,
-  openFts5,
-  plainBm25,
-  type Ranker,
-} from "../search/relevance/rankers.ts";
+import { engineRanker, plainBm25, type Ranker } from "../search/relevance/rankers.ts";
 import { realSet } from "../search/relevance/real-questions.ts";
 import { figure } from "./figure.ts";
 
 const { values: options } = parseArgs({
   options: {
-    engine: { type: "string", multiple: true, default: ["fts5"] },
+    /** An index of OpenSearch that is made and deleted. */
+    url: { type: "string" },
     json: { type: "boolean", default: false },
     /** Also the questions of the tuning half that are not answered in the best order. */
     misses: { type: "boolean", default: false },
   },
 });
 
-const engines: Readonly<Record<string, () => Promise<FilledEngine>>> = { fts5: openFts5 };
+const engines = { fts5: async () => await openFts5(":memory:"), ...openSearchAt(options.url) };
+
+function openSearchAt(url: string | undefined) {
+  if (url === undefined) return {};
+  const { origin, pathname } = new URL(url);
+  return { opensearch: async () => await openOpenSearch(origin, pathname.slice(1)) };
+}
 
 interface Row extends Measures {
   readonly pages: string;
@@ -58,8 +60,8 @@ async function measure(pages: string, set: PageSet): Promise<void> {
   const plain = plainBm25(set);
   await measureWay(pages, set, "plain", plain);
   plain.close();
-  for (const name of options.engine) {
-    const opened = await engines[name]!();
+  for (const [name, open] of Object.entries(engines)) {
+    const opened = await open();
     await measureWay(pages, set, name, await engineRanker(set, opened));
     await opened.close();
   }

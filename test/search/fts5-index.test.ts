@@ -7,28 +7,11 @@ import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
 import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { engineContract, indexed, questionOf } from "./engine-contract.ts";
+import { openFts5 } from "./open-engines.ts";
 
 const newPath = () => join(temporaryFolder("fts5-"), "search.sqlite");
 
-async function openAt(path: string) {
-  const index = await Fts5Index.open(path);
-  return {
-    target: index,
-    engine: {
-      search: async (question: Parameters<Fts5Index["search"]>[0]) => index.search(question),
-      configurations: async () => index.configurations(),
-      wordsLike: async (word: string) => index.wordsLike(word),
-    },
-    settled: async () => {},
-    reopened: async () => {
-      index.close();
-      return await openAt(path);
-    },
-    close: async () => index.close(),
-  };
-}
-
-engineContract("an index in a file", async () => await openAt(newPath()));
+engineContract("an index in a file", async () => await openFts5(newPath()));
 
 const ferry = indexed({ url: "https://a.example/page", text: "ferry" }, 1);
 const asked = await questionOf({ all: ["ferry"] });

@@ -1,9 +1,7 @@
 /** Orders a set's pages for a text: plain BM25 as SQLite has it, and this search over one of its engines. */
 import sqlite from "node-sqlite3-wasm";
 import { pageDate } from "#coordinator/database/transaction";
-import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
-import type { SearchEngine } from "#coordinator/tell/search/engine/search-engine";
-import type { ExportTarget } from "#coordinator/tell/search/export/export-index";
+import type { EngineState } from "#coordinator/tell/search/engine/search-engine";
 import {
   documentId,
   type ExportedDocument,
@@ -12,6 +10,7 @@ import {
 import { searchPages } from "#coordinator/tell/search/search";
 import type { SearchReads } from "#coordinator/tell/search/search-answer";
 import { urlKeyOf } from "#core/url-key";
+import type { OpenedEngine } from "../engine-contract.ts";
 import type { PageSet, SetPage } from "./page-set.ts";
 
 /** URLs, the best first. */
@@ -35,36 +34,18 @@ export function plainBm25({ pages }: PageSet): Ranker & { close(): void } {
   return Object.assign(rank, { close: () => file.close() });
 }
 
-export interface FilledEngine {
-  readonly engine: SearchEngine;
-  readonly target: ExportTarget;
-  /** Resolves when searches see what was written. */
-  settled(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** In memory. */
-export async function openFts5(): Promise<FilledEngine> {
-  const index = await Fts5Index.open(":memory:");
-  const engine: SearchEngine = {
-    state: () => ({ type: "ready", pages: index.pages, bytes: index.bytes, secondsBehind: 0 }),
-    search: async (question) => index.search(question),
-    configurations: async () => index.configurations(),
-    wordsLike: async (word) => index.wordsLike(word),
-  };
-  return { engine, target: index, settled: async () => {}, close: async () => index.close() };
-}
-
 /** All that the search does, except that pages are shown from the set. */
 export async function engineRanker(
   { pages }: PageSet,
-  { engine, target, settled }: FilledEngine,
+  { engine, target, settled }: Pick<OpenedEngine, "engine" | "target" | "settled">,
 ): Promise<Ranker> {
+  // Makes the index where there is none.
+  await target.state();
   await target.write(pages.map((page) => operationOf({ ...keyOf(page.url), page: documentOf(page) }, 1)));
   await settled();
   const byId = new Map(pages.map((page) => [documentId(keyOf(page.url)), page]));
   const reads: SearchReads = {
-    engine,
+    engine: Object.assign(engine, { state: () => ready }),
     keep: async (_, make) => await make(),
     shown: async (keys) =>
       keys.map((key) => {
@@ -83,6 +64,7 @@ export async function engineRanker(
   };
 }
 
+const ready: EngineState = { type: "ready", pages: 1, bytes: 1, secondsBehind: 0 };
 const now = new Date("2026-11-22T12:00:00Z");
 const fetchedAt = "2026-10-22T12:00:00.000Z";
 

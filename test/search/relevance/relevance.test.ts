@@ -1,47 +1,23 @@
 /** The right page comes first, in ten languages. The figures over real pages: npm run bench -- relevance. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { openFts5 } from "../open-engines.ts";
 import { measuresOf } from "./measures.ts";
-import { type PageSet, pagesOf, writtenSet } from "./page-set.ts";
-import { engineRanker, type FilledEngine, openFts5, plainBm25, type Ranker } from "./rankers.ts";
+import { pagesOf, writtenSet } from "./page-set.ts";
+import { plainBm25 } from "./rankers.ts";
 import { realSet } from "./real-questions.ts";
+import { relevanceContract } from "./relevance-contract.ts";
 
-describe("over pages written in ten languages", () => {
-  let set: PageSet;
-  let opened: FilledEngine;
-  let rank: Ranker;
+relevanceContract("the index in a file", async () => await openFts5(":memory:"));
 
-  beforeAll(async () => {
-    [set, opened] = [await writtenSet(), await openFts5()];
-    rank = await engineRanker(set, opened);
-  });
-  afterAll(async () => {
-    await opened.close();
-  });
+it("plain BM25 does not find what is inflected, mistyped, linked to or within a run of ideographs", async () => {
+  const set = await writtenSet();
+  const plain = plainBm25(set);
+  const hard = set.questions.filter(({ kind }) => ["inflected", "typo", "anchor", "bigram"].includes(kind));
+  const found = [];
+  for (const { text, grades } of hard) found.push(measuresOf(await plain(text), grades).success);
+  plain.close();
 
-  it.each(["title", "heading", "inflected", "most words", "bigram", "dotted", "typo", "anchor", "topical"])(
-    "the first page is a right one: %s",
-    async (kind) => {
-      const asked = set.questions.filter((question) => question.kind === kind);
-      const misses = [];
-      for (const { text, grades } of asked) {
-        const ranked = await rank(text);
-        if (measuresOf(ranked, grades).success === 0) misses.push([text, ...ranked.slice(0, 3)]);
-      }
-
-      expect(asked.length).toBeGreaterThan(3);
-      expect(misses).toEqual([]);
-    },
-  );
-
-  it("plain BM25 does not find what is inflected, mistyped, linked to or within a run of ideographs", async () => {
-    const plain = plainBm25(set);
-    const hard = set.questions.filter(({ kind }) => ["inflected", "typo", "anchor", "bigram"].includes(kind));
-    const found = [];
-    for (const { text, grades } of hard) found.push(measuresOf(await plain(text), grades).success);
-    plain.close();
-
-    expect(found.filter((success) => success === 1).length).toBeLessThan(hard.length / 4);
-  });
+  expect(found.filter((success) => success === 1).length).toBeLessThan(hard.length / 4);
 });
 
 describe("questions about real pages", () => {
