@@ -62,7 +62,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
   };
   // Most commands do not search, and need none of this.
   const searchEngine = new EngineOnDemand(async () => {
-    const { openCommandEngine } = await import("./tell/search/command-engine.ts");
+    const { openCommandEngine } = await import("./tell/search/command-engine-store.ts");
     return await openCommandEngine(database, options.searchFolder);
   });
   const rooms = {

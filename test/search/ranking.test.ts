@@ -1,7 +1,8 @@
 /** The order of what an engine found: points that are bounded, copies, facets. */
 import { describe, expect, it } from "vitest";
 import type { EngineMatch } from "#coordinator/tell/search/engine/search-engine";
-import { mostPoints, rankPages, reasonsOf, scoreParts } from "#coordinator/tell/search/ranking";
+import { mostPoints, rankPages, reasonsOf } from "#coordinator/tell/search/ranking";
+import { scoreParts } from "#coordinator/tell/search/search-api";
 import type { HostHash, UrlHash } from "#core/ids";
 
 const now = new Date("2026-03-01T12:00:00Z");

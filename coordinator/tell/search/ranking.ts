@@ -7,8 +7,8 @@ import type { UrlAddress } from "#core/url-key";
 import { answerTexts } from "../../crawl/batch/stated-uses.ts";
 import type { EngineAnswer, EngineMatch } from "./engine/search-engine.ts";
 import { type Facets, type FacetValue, facetNames, type Reason, type SearchSort } from "./search-answer.ts";
+import { scoreParts } from "./search-api.ts";
 
-export const scoreParts = ["words", "links", "freshness", "copy"] as const;
 type ScorePart = (typeof scoreParts)[number];
 
 /** Maximum points of each part. A copy loses its points. */

@@ -1,10 +1,7 @@
 /** Types of the search's questions and answers. */
 
-import type { UrlAddress } from "#core/url-key";
 import type { ToldOf } from "../../web/api-operation.ts";
-import type { SearchEngine } from "./engine/search-engine.ts";
 import type { facetValue, foundPage, searchAnswer, searchFacets, searchReason } from "./search-api.ts";
-import type { Quotable } from "./snippet.ts";
 
 /** Values and meanings: see the parameters of the operation (search-api.ts). */
 export const filterNames = [
@@ -24,21 +21,6 @@ export interface SearchQuery {
   readonly sort: SearchSort;
   readonly limit: number;
   readonly offset: number;
-}
-
-/** What the database has of a page that may be shown. */
-export interface ShownPage extends Quotable {
-  readonly url: string;
-  readonly title: string;
-  readonly words: number;
-}
-
-export interface SearchReads {
-  readonly engine: SearchEngine;
-  /** Returns a list parallel to the keys, with null where the page may no longer be shown. */
-  shown(keys: readonly UrlAddress[]): Promise<readonly (ShownPage | null)[]>;
-  /** The cached answer to the same question, or a new one. */
-  keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;
 }
 
 export type SnippetPart = FoundPage["snippet"][number];

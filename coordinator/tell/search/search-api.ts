@@ -3,7 +3,9 @@ import { z } from "zod";
 import { answersSchema, statedUsesSchema } from "../../crawl/batch/stated-uses-api.ts";
 import { changeKinds, textDifference } from "../../crawl/changes/changes-api.ts";
 import { dateTime } from "../../web/api-operation.ts";
-import { scoreParts } from "./ranking.ts";
+
+/** See ranking.ts. */
+export const scoreParts = ["words", "links", "freshness", "copy"] as const;
 
 export const searchReason = z
   .strictObject({

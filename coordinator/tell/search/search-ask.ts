@@ -15,7 +15,7 @@ import type { PageViewer } from "../../web/page-frame.ts";
 import { readOperators } from "./operators.ts";
 import { crumbs, pageLink } from "./page-ask.ts";
 import { maxSearchLength, maxSearchLimit, maxSearchOffset } from "./query.ts";
-import { searchPages } from "./search.ts";
+import { type SearchReads, searchPages } from "./search.ts";
 import {
   type FacetName,
   type FilterName,
@@ -24,7 +24,6 @@ import {
   filterNames,
   type Reason,
   type SearchAnswer,
-  type SearchReads,
 } from "./search-answer.ts";
 import { operatorHelp, searchAnswer } from "./search-api.ts";
 

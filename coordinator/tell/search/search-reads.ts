@@ -6,7 +6,7 @@ import { columnsOf } from "../../database/transaction.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 import type { PageReads } from "./page-facts.ts";
 import { pageOf } from "./page-reads.ts";
-import type { SearchReads, ShownPage } from "./search-answer.ts";
+import type { SearchReads, ShownPage } from "./search.ts";
 
 /** `nowMs` reads a monotonic clock. */
 export function createSearchReads(

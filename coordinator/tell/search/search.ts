@@ -1,7 +1,8 @@
 /** Search: turns what was typed into a bounded question to the engine, and what it found into an answer that may be shown. */
 
+import type { UrlAddress } from "#core/url-key";
 import { stemmingOf, textSearchConfigOf } from "#core/words/words";
-import { type EngineAnswer, EngineAway, type TermArm } from "./engine/search-engine.ts";
+import { type EngineAnswer, EngineAway, type SearchEngine, type TermArm } from "./engine/search-engine.ts";
 import {
   hasWordsCut,
   maxSearchOffset,
@@ -11,9 +12,24 @@ import {
   suggestWords,
 } from "./query.ts";
 import { noFacets, type RankedPage, type Ranking, rankPages, reasonsOf } from "./ranking.ts";
-import type { FoundPage, SearchAnswer, SearchQuery, SearchReads, ShownPage } from "./search-answer.ts";
-import { snippetOf } from "./snippet.ts";
+import type { FoundPage, SearchAnswer, SearchQuery } from "./search-answer.ts";
+import { type Quotable, snippetOf } from "./snippet.ts";
 import { termArms } from "./term-arms.ts";
+
+/** What the database has of a page that may be shown. */
+export interface ShownPage extends Quotable {
+  readonly url: string;
+  readonly title: string;
+  readonly words: number;
+}
+
+export interface SearchReads {
+  readonly engine: SearchEngine;
+  /** Returns a list parallel to the keys, with null where the page may no longer be shown. */
+  shown(keys: readonly UrlAddress[]): Promise<readonly (ShownPage | null)[]>;
+  /** The cached answer to the same question, or a new one. */
+  keep<T extends object>(question: string, make: () => Promise<T>): Promise<T>;
+}
 
 /** With this many results no other spelling is offered. */
 const plentyOfResults = 5;

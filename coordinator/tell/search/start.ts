@@ -1,10 +1,10 @@
 /** The search's engine, and its pages and API over the pages' connections and that engine. */
-import { join } from "node:path";
 import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../../config.ts";
+import { indexFileIn } from "./command-engine-store.ts";
 import { Fts5Client } from "./engine/fts5-client.ts";
 import { OpenSearchClient } from "./engine/opensearch-client.ts";
 import { openSearchPlace } from "./engine/opensearch-place.ts";
@@ -29,8 +29,6 @@ interface EngineOptions {
   readonly leads: () => boolean;
   readonly log: Log;
 }
-
-export const indexFileIn = (folder: string, schema: string) => join(folder, `${schema}.sqlite`);
 
 export function openSearchEngine(options: EngineOptions): RunningEngine {
   const { database, folder, log, leads, authorization } = options;

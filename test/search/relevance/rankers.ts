@@ -7,8 +7,7 @@ import {
   type ExportedDocument,
   operationOf,
 } from "#coordinator/tell/search/export/export-operation";
-import { searchPages } from "#coordinator/tell/search/search";
-import type { SearchReads } from "#coordinator/tell/search/search-answer";
+import { type SearchReads, searchPages } from "#coordinator/tell/search/search";
 import { urlKeyOf } from "#core/url-key";
 import type { OpenedEngine } from "../engine-contract.ts";
 import type { PageSet, SetPage } from "./page-set.ts";

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Database } from "#db/server-database";
 import { openFts5 } from "./engine/fts5-engine.ts";
-import { indexFileIn } from "./start.ts";
+
+export const indexFileIn = (folder: string, schema: string) => join(folder, `${schema}.sqlite`);
 
 /**
  * An index that goes with the command. It begins as a copy of the coordinator's file, which only one process may open,
