@@ -98,6 +98,7 @@ type Definition = {
   readonly entries?: Readonly<Record<string, unknown>>;
   readonly innerType?: z.ZodType;
   readonly in?: z.ZodType;
+  readonly out?: z.ZodType;
   readonly items?: readonly z.ZodType[];
   readonly keyType?: z.ZodType;
   readonly valueType?: z.ZodType;
@@ -143,7 +144,7 @@ export function drawValue(schema: z.ZodType, random: () => number, soiled = 0, d
     case "nonoptional":
       return next(def.innerType!);
     case "pipe":
-      return next(def.in!);
+      return next(def.in instanceof z.ZodTransform ? def.out! : def.in!);
     case "lazy":
       return next(def.getter!());
     case "boolean":
