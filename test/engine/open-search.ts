@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
 import { folderOfRun } from "../support/once-in-run.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -144,13 +145,15 @@ export async function askEngine<T = unknown>(
   { method = "GET", body }: { readonly method?: string; readonly body?: unknown } = {},
 ): Promise<T> {
   const headers = { "content-type": "application/json" };
-  const answer = await fetch(url, {
-    method,
-    headers,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  if (!answer.ok) throw new Error(`${method} ${url}: ${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as T;
+  const text = body === undefined ? null : JSON.stringify(body);
+  for (let tries = 1; ; tries += 1) {
+    const answer = await fetch(url, { method, headers, body: text });
+    if (answer.ok) return (await answer.json()) as T;
+    // An index that was just made refuses for a moment.
+    if (answer.status !== 503 || tries === 20)
+      throw new Error(`${method} ${url}: ${answer.status} ${await answer.text()}`);
+    await delay(100);
+  }
 }
 
 type Source = Record<string, unknown>;

@@ -68,9 +68,8 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
 
   const titles = async () =>
     [...(await documentsOf(`${engine.url}/${index}`)).values()].map(({ title }) => title).sort();
-  /** An index that was just made refuses for a moment. */
   const untilThere = async (...expected: readonly string[]) =>
-    await until(async () => (await titles().catch(() => [])).join() === expected.join(), withinMs);
+    await until(async () => (await titles()).join() === expected.join(), withinMs);
 
   it("fills it, follows what changes, and finds it", async () => {
     await store("ferry");

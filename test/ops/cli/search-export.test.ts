@@ -219,7 +219,7 @@ describe("nearcrawl search export", () => {
       await inProcess(commandNamed("search"), [...words, ...placed()]);
 
     expect(await searched('"export"')).toMatchObject({ code: 3, err: "" });
-    expect(await searched("length", "export")).toMatchObject({ code: 3, err: "" });
+    expect(await searched("length", "export")).toMatchObject({ code: 0, err: "" });
   });
 
   it("shows progress, rate and time left", () => {
