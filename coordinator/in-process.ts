@@ -23,6 +23,7 @@ import { createMetrics } from "./tell/overview/metrics.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
 import { EngineOnDemand } from "./tell/search/engine/engine-on-demand.ts";
+import type { SearchEngine } from "./tell/search/engine/search-engine.ts";
 import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
@@ -37,6 +38,8 @@ interface InProcessOptions {
   readonly room: string;
   /** The folder with the index of a coordinator that does not run, or null. */
   readonly searchFolder: string | null;
+  /** For OpenSearch, where the settings name one. */
+  readonly searchAuthorization: () => string | null;
 }
 
 export async function openInProcess(options: InProcessOptions): Promise<FastifyInstance> {
@@ -61,7 +64,16 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
   // Most commands do not search, and need none of this.
-  const searchEngine = new EngineOnDemand(async () => {
+  const searchEngine = new EngineOnDemand<SearchEngine>(async () => {
+    if (config.search.url !== null) {
+      const { openSearchEngine } = await import("./tell/search/start.ts");
+      const { search: settings } = config;
+      const authorization = options.searchAuthorization();
+      const ports = { database, settings, authorization, folder: null, leads: () => false, log };
+      const engine = openSearchEngine(ports);
+      engine.start();
+      return { engine, close: async () => await engine.stop() };
+    }
     const { openCommandEngine } = await import("./tell/search/command-engine-store.ts");
     return await openCommandEngine(database, options.searchFolder);
   });

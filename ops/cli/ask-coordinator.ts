@@ -10,7 +10,13 @@ import { migrate } from "#db/migrate";
 import type { Database } from "#db/server-database";
 import { withoutPassword } from "#db/server-url";
 import { commandActor, recordCommand } from "./audit-command-change.ts";
-import { type CommandContext, searchFolderOf, socketPathOf, withDatabase } from "./command-context.ts";
+import {
+  type CommandContext,
+  openSearchAuthorization,
+  searchFolderOf,
+  socketPathOf,
+  withDatabase,
+} from "./command-context.ts";
 import { readFrom, refuseNothing } from "./read-database.ts";
 
 export interface Question {
@@ -94,6 +100,7 @@ async function askInProcess(
     ...{ database, resolvers: currentRun?.resolvers ?? [] },
     config: await configOf(settingsFile, question),
     room: question.room,
+    searchAuthorization: openSearchAuthorization,
     searchFolder: isInUse ? null : searchFolderOf(home),
     onFault: (error) => {
       fault = error;

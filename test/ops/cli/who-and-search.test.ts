@@ -1,12 +1,13 @@
 /** The commands over a real database, each once in its own process: output and exit codes. */
 
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "#db/server-database";
 import { nearcrawl as run } from "../../support/built-command.ts";
 import { commandNamed, inProcess } from "../../support/command-in-process.ts";
 import { testDatabase } from "../../support/database.ts";
+import { freePort } from "../../support/free-port.ts";
 import { seedPage, seedWorld } from "../../support/seed-world.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -92,6 +93,17 @@ describe("nearcrawl search", () => {
     expect([nothing.code, JSON.parse(nothing.out).total]).toEqual([3, 0]);
     expect([wrong.code, wrong.err]).toEqual([2, "nearcrawl: --limit many: must be a number\n"]);
   });
+});
+
+it("asks the OpenSearch that the settings name, and says that it does not answer", async () => {
+  const home = temporaryFolder("nearcrawl-opensearch-away-");
+  const settings = `[search]\nengine = "opensearch"\nurl = "http://127.0.0.1:${await freePort()}/pages"\n`;
+  writeFileSync(join(home, "coordinator.toml"), settings);
+
+  const { code, out } = await inHand(["search", "harbour", "--json", "--home", home]);
+
+  expect([code, JSON.parse(out)]).toEqual([3, expect.objectContaining({ total: 0 })]);
+  expect(JSON.parse(out).note).toMatch(/^The search engine does not answer at the moment \(.+\)\. Nothing/);
 });
 
 describe("nearcrawl page", () => {

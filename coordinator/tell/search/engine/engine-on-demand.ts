@@ -3,7 +3,7 @@ import type { EngineState, SearchEngine } from "./search-engine.ts";
 
 interface OpenEngine<Engine> {
   readonly engine: Engine;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 export class EngineOnDemand<Engine extends SearchEngine> implements SearchEngine {
@@ -22,7 +22,7 @@ export class EngineOnDemand<Engine extends SearchEngine> implements SearchEngine
   }
 
   async close(): Promise<void> {
-    (await this.#opening?.catch(() => null))?.close();
+    await (await this.#opening?.catch(() => null))?.close();
   }
 
   state(): EngineState {
