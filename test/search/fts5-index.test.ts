@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
 import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -104,14 +104,36 @@ describe("an index that is being filled", () => {
   it("ranks of very many matches those with the words in their titles, and counts all", async () => {
     const index = await Fts5Index.open(":memory:");
     const plain = (at: number) => indexed({ url: `https://b.example/${at}`, text: "ferry" }, 1);
+    const long = (at: number) =>
+      indexed({ url: `https://a.example/${at}`, title: "Ferry", text: `boat${at % 2} `.repeat(1000) }, 1);
     await index.write(Array.from({ length: 10_001 }, (_, at) => plain(at)));
-    await index.write(Array.from({ length: 20 }, (_, at) => numbered(at)));
+    await index.write(Array.from({ length: 20 }, (_, at) => long(at)));
 
     const few = index.search({ ...asked, most: 20 });
     const many = index.search({ ...asked, most: 30 });
+    const some = index.search({ ...(await questionOf({ all: ["ferry"], none: ["boat1"] })), most: 10 });
 
     expect(few.matches.every(({ host }) => host === "a.example")).toBe(true);
+    expect(many.matches.some(({ host }) => host === "b.example")).toBe(true);
     expect([few.total, many.total, many.matches.length]).toEqual([10_021, 10_021, 30]);
+    expect(some.matches.map(({ url }) => Number(url.split("/").at(-1)) % 2)).toEqual(Array(10).fill(0));
+    expect(some.total).toBe(10_011);
+    index.close();
+  });
+
+  it("ends a search that takes too long with what it has found, and says so", async () => {
+    const index = await Fts5Index.open(":memory:");
+    await index.write(Array.from({ length: 300 }, (_, at) => numbered(at)));
+    let nowMs = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 600));
+
+    const cut = index.search({ ...asked, most: 1000 });
+    clock.mockRestore();
+
+    expect(cut).toMatchObject({ total: 300, isPartial: true });
+    expect(cut.matches.length).toBeGreaterThan(0);
+    expect(cut.matches.length).toBeLessThan(300);
+    expect(index.search({ ...asked, most: 1000 })).toMatchObject({ isPartial: false, total: 300 });
     index.close();
   });
 });

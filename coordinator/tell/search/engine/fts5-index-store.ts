@@ -69,6 +69,9 @@ const longestMs = 1000;
 /** Of more matches than this, only those with the words in their headings or links are ranked, where these suffice. */
 const mostRanked = 10_000;
 
+/** Counting more would take as long as ranking a few. */
+const mostCounted = 100_000;
+
 /** Questions wait no longer than this while pages are written. */
 const turnMs = 20;
 
@@ -263,20 +266,21 @@ export class Fts5Index implements ExportTarget {
     const filter = filterSql(filters);
     const facts = filter.sql === "" ? "" : "cross join facts f on f.number = terms.rowid";
     const where = `from terms ${facts} where terms match ? ${filter.sql}`;
-    const count = (expression: string) =>
-      this.#file.all<{ pages: number }>(`select count(*) as pages ${where}`, [
-        expression,
-        ...filter.values,
+    const count = (expression: string, atMost: number) =>
+      this.#file.all<{ pages: number }>(`select count(*) as pages from (select 1 ${where} limit ?)`, [
+        ...[expression, ...filter.values],
+        atMost,
       ])[0]!.pages;
-    let total = 0;
+    let [total, isExact] = [0, true];
     const best: { readonly number: number; readonly score: number }[] = [];
     for (const arm of arms) {
       const match = matchOf(arm);
       if (match === null) continue;
-      const pages = count(match);
+      const pages = count(match, mostCounted);
       total += pages;
-      const inHeads = `{title headings anchors config} : (${match})`;
-      const ranked = pages > mostRanked && count(inHeads) >= most ? inHeads : match;
+      isExact &&= pages < mostCounted;
+      const inHeads = pages > mostRanked ? matchOf(arm, true)! : match;
+      const ranked = pages > mostRanked && count(inHeads, most) >= most ? inHeads : match;
       best.push(
         ...this.#file.all<(typeof best)[number]>(
           `select terms.rowid as number, -bm25(terms, ${weights}) as score ${where} and in_time()
@@ -294,7 +298,7 @@ export class Fts5Index implements ExportTarget {
       .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
       .slice(0, most)
       .map(({ id: _, ...match }) => match);
-    return { matches, total, isExact: true, isPartial: this.#isLate };
+    return { matches, total, isExact, isPartial: this.#isLate };
   }
 
   /** The time is looked at now and then only. Matches that come later are left out. */

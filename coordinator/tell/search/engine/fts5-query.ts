@@ -6,14 +6,14 @@ import type { SqliteValue } from "./sqlite.ts";
 
 /**
  * Terms are always quoted. A configuration is a token after a `=`, which no term contains. Returns null if nothing can
- * match.
+ * match. `inHeads`: the wanted words stand in titles, headings or links.
  */
-export function matchOf({ configurations, all, title, none }: TermArm): string | null {
+export function matchOf({ configurations, all, title, none }: TermArm, inHeads = false): string | null {
   const groups = all.map((group) => group.filter((sequence) => sequence.length > 0));
   if (configurations.length === 0 || groups.some((group) => group.length === 0)) return null;
   const wanted = [
     anyOf(configurations.map((name) => quoted(`=${name}`))),
-    ...groups.map((group) => anyOf(group.map(phrase))),
+    ...groups.map((group) => (inHeads ? "{title headings anchors} : " : "") + anyOf(group.map(phrase))),
     ...title.map((sequence) => `title : (${phrase(sequence)})`),
   ].join(" AND ");
   return none.length === 0 ? wanted : `(${wanted}) NOT ${anyOf(none.map(phrase))}`;
