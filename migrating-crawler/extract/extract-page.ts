@@ -122,7 +122,6 @@ function statedFacts(read: ReadPage, body: FetchedBody, robots: RobotsDirectives
     canonicalUrl: canonical === null ? null : resolve(canonical),
     title: titleOf(read),
     description: cutAt(descriptionOf(read), robots.excerptCharacters),
-    headings: read.headings.map((heading) => ({ ...heading, text: cutAt(heading.text, 300) })),
     ...(notes.language === null ? {} : { declaredLanguage: cutAt(notes.language.trim(), 40) }),
     ...datesOf(read, structured, body.url),
     ...structuredOf(structured, robots.excerptCharacters),
@@ -151,6 +150,7 @@ type IndexedFacts = Pick<
   | "language"
   | "detectedLanguage"
   | "textSearchConfig"
+  | "headings"
   | "text"
   | "unquoted"
   | "snippetCharacters"
@@ -167,7 +167,7 @@ async function indexed(
 ): Promise<IndexedFacts> {
   const { notes } = read;
   const isPlain = mediaType(body.contentType) === "text/plain";
-  const { text, unquoted, prose } = pageText(read, isPlain ? tidyLines : tidy);
+  const { text, headings, unquoted, prose } = pageText(read, isPlain ? tidyLines : tidy);
   const { language, detected } = await languageOf({
     declared: notes.language ?? notes.contentLanguage,
     contentLanguage: body.contentLanguage,
@@ -189,6 +189,7 @@ async function indexed(
     language,
     ...(detected === null ? {} : { detectedLanguage: detected }),
     textSearchConfig,
+    headings,
     text: noindex ? "" : text,
     ...(noindex || hidden === ""
       ? {}
@@ -231,6 +232,8 @@ function plainPage(source: SourceText): ReadPage {
 interface PageText {
   /** What may be quoted, one block per line. */
   readonly text: string;
+  /** Of the text; those of menus and side bars say nothing about the page. */
+  readonly headings: PageExtract["headings"];
   readonly unquoted: string;
   /** The start of the running text, long enough for language detection. */
   readonly prose: string;
@@ -239,22 +242,29 @@ interface PageText {
 const maxProseCharacters = 3000;
 
 export function pageText(
-  read: Pick<ReadPage, "blocks" | "alts" | "containers" | "notes">,
+  read: Pick<ReadPage, "blocks" | "headings" | "alts" | "containers" | "notes">,
   tidied: (text: string) => string = tidy,
 ): PageText {
   const blocks = mainBlocks(read.blocks, read.containers, () => isArticle(read.notes));
   const [quotable, others]: [string[], string[]] = [[], []];
+  const begun: string[] = [];
   let prose = "";
   for (const block of blocks) {
     const text = tidied(block.text);
-    ((block.marks & mark.unquoted) === 0 ? quotable : others).push(text);
+    const mayQuote = (block.marks & mark.unquoted) === 0;
+    (mayQuote ? quotable : others).push(text);
+    if (mayQuote && text !== "" && block.headingLevel > 0) begun.push(text);
     if (prose.length < maxProseCharacters && !isHeading(block))
       prose += `${text.slice(0, maxProseCharacters)} `;
   }
   for (const { text } of mainPictures(read, blocks)) others.push(tidy(text));
   const text = cutBetweenWords(quotable.join("\n"), maxTextCharacters);
   const unquoted = cutBetweenWords(others.join("\n"), maxTextCharacters - text.length);
-  return { text, unquoted, prose: tidy(prose) };
+  // A heading with a hidden part in it is several blocks.
+  const headings = read.headings
+    .filter(({ text: heading }) => begun.some((beginning) => heading.startsWith(beginning)))
+    .map((heading) => ({ ...heading, text: cutAt(heading.text, 300) }));
+  return { text, headings, unquoted, prose: tidy(prose) };
 }
 
 const tidyLines = (text: string): string => text.split("\n").map(tidy).filter(Boolean).join("\n");

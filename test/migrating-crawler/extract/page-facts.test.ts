@@ -345,6 +345,12 @@ const facts: readonly (readonly [string, string, Facts])[] = [
     { is: { headings: [{ level: 1, text: "Head" }], text: "Head\none\ntwo\nthree\nfour\nfive\nsix" } },
   ],
   [
+    "headings of menus and side bars are none of the page",
+    `<nav><h2>Menu</h2><a href=/a>A</a> <a href=/b>B</a></nav><main><h1>Ferries</h1><p>${"The ferry sails at noon. ".repeat(9)}</p></main>
+     <aside><h2>Elsewhere</h2><a href=/c>C</a></aside>`,
+    { is: { headings: [{ level: 1, text: "Ferries" }] } },
+  ],
+  [
     "XHTML closes self-closing elements",
     xhtml,
     {
