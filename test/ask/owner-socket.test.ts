@@ -104,6 +104,10 @@ it("answers byte for byte like the command without a coordinator, from the runni
     return outcomes.map(({ code, out, err }) => ({ code, out: out.replace(/"at": ".*"/g, ""), err }));
   };
 
+  const note = async () =>
+    JSON.parse((await inProcess(commandNamed("search"), ["harbour", "--json", ...place])).out).note;
+  await until(async () => (await note()) === null, 60_000);
+
   const asked = await all();
   const { startedAt } = await overview();
   await coordinator!.stop();

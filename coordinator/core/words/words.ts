@@ -86,6 +86,10 @@ const marks = /[\p{M}\xad\u200c\u200d]/u;
 const blanklessScripts =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u;
 
+/** Whether the term is one character of a script whose words are pairs: a query looks for pairs that begin with it. */
+export const isOneOfPair = (term: string): boolean =>
+  blanklessScripts.test(term) && letterEnd(term, 0) === term.length;
+
 /** By code point, filled as characters occur. */
 const kinds = new Uint8Array(0x110000);
 

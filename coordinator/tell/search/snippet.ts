@@ -2,7 +2,7 @@
  * The part of a page that is shown for a search: where most of its words stand together, cut between words, with the
  * words marked. A page may limit how much of it is quoted (`max-snippet`, `nosnippet`), in any form.
  */
-import { type Stemming, termsIn } from "#core/words/words";
+import { isOneOfPair, type Stemming, termsIn } from "#core/words/words";
 import type { TermArm } from "./engine/search-engine.ts";
 import type { SnippetPart } from "./search-answer.ts";
 
@@ -44,19 +44,18 @@ const oneLine = (text: string) => text.replace(/\s/g, " ");
 
 type Marker = (term: string) => string | null;
 
-/** Returns what of a term is marked. Common words of a phrase are not, since they stand everywhere. */
+/**
+ * Returns what of a term is marked: of a pair possibly its first character (search-engine.ts). Common words of a phrase
+ * are not, since they stand everywhere.
+ */
 function markerOf({ all }: Pick<TermArm, "all">, stemming: Stemming): Marker {
   const wanted = new Set(all.flat(2));
   const rare = [...wanted].filter((term) => !stemming.isStopWord(term));
   const marked = rare.length > 0 ? new Set(rare) : wanted;
-  const single = [...marked].filter((term) => isSingle.test(term));
+  const single = [...marked].filter(isOneOfPair);
   return (term) =>
     marked.has(term) ? term : (single.find((character) => term.startsWith(character)) ?? null);
 }
-
-/** One character of a script without blanks matches each term that begins so (search-engine.ts). */
-const isSingle =
-  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*$/u;
 
 function matchesIn(text: string, marker: Marker, stemming: Stemming): Match[] {
   const matches: Match[] = [];

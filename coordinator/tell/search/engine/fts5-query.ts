@@ -1,4 +1,5 @@
 /** A question in the words of FTS5: an expression for what matches, and conditions on table facts for the filters. */
+import { isOneOfPair } from "#core/words/words";
 import { contentTypes, unstated } from "../query.ts";
 import type { SearchFilters } from "../search-answer.ts";
 import type { TermArm, TermSequence } from "./search-engine.ts";
@@ -22,17 +23,11 @@ export function matchOf({ configurations, all, title, none }: TermArm, inHeads =
 const anyOf = (expressions: readonly string[]) => `(${expressions.join(" OR ")})`;
 
 function phrase(terms: TermSequence): string {
-  return `${terms.map(quoted).join(" + ")}${isOneIdeograph(terms.at(-1)!) ? " *" : ""}`;
+  return `${terms.map(quoted).join(" + ")}${isOneOfPair(terms.at(-1)!) ? " *" : ""}`;
 }
 
 /** SQLite takes a NUL for the end of the expression. */
 const quoted = (term: string) => `"${term.replaceAll('"', '""').replaceAll("\0", " ")}"`;
-
-/** In the scripts whose words are indexed as pairs of characters (core/words). */
-const isOneIdeograph = (term: string) =>
-  /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]\p{M}*$/u.test(
-    term,
-  );
 
 const dayMs = 86_400_000;
 

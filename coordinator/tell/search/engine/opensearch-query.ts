@@ -1,4 +1,5 @@
 /** A question in the query language of OpenSearch: what matches, weighed by field, and the filters. */
+import { isOneOfPair } from "#core/words/words";
 import { preferenceAnswers } from "#protocol/preferences";
 import { contentTypes, unstated } from "../query.ts";
 import type { SearchFilters } from "../search-answer.ts";
@@ -32,18 +33,12 @@ const anyOf = (should: readonly Query[]): Query =>
 
 function inField(field: "terms" | "title_terms", sequence: TermSequence): Query {
   const query = sequence.join(" ");
-  if (!isOneIdeograph(sequence.at(-1) ?? ""))
+  if (!isOneOfPair(sequence.at(-1) ?? ""))
     return sequence.length === 1 ? { term: { [field]: query } } : { match_phrase: { [field]: query } };
   return sequence.length === 1
     ? { prefix: { [field]: query } }
     : { match_phrase_prefix: { [field]: { query, max_expansions: mostExpansions } } };
 }
-
-/** In the scripts whose words are indexed as pairs of characters (core/words). */
-const isOneIdeograph = (term: string) =>
-  /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]\p{M}*$/u.test(
-    term,
-  );
 
 /** The words of `title` are in the arms. */
 function filtersOf(filters: SearchFilters): { readonly filter: Query[]; readonly must_not: Query[] } {
