@@ -178,6 +178,7 @@ export function openRooms(
     ...{ database, settings: config.search, folder: searchFolder, authorization: searchAuthorization },
     ...{ leads, log },
   });
+  health.watchSearch(() => searchEngine.fault?.() ?? null);
   const live = () => liveState({ ...ground, queue: delegations.queue });
   const rooms: Room[] = [
     ground.policies,

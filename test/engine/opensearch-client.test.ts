@@ -98,12 +98,18 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     await until(() => client.state().type === "away", withinMs);
     await until(() => client.trouble !== null, withinMs);
     expect(await client.waiting()).toMatchObject({ changes: 1, since: worldNow });
+    await until(
+      () => client.fault()?.words.startsWith("1 change waits for the search engine: ") ?? false,
+      withinMs,
+    );
+    expect(client.fault()?.since).toEqual(worldNow);
 
     await engine.nodes[0]!.start();
     await untilThere("boat", "ferry");
     await until(async () => (await client.waiting())?.changes === 0, withinMs);
     expect(await client.waiting()).toMatchObject({ since: null });
     expect(client.trouble).toBeNull();
+    await until(() => client.fault() === null, withinMs);
   });
 
   it("fills it again where it was deleted under way, as it was made", async () => {

@@ -132,6 +132,10 @@ const rules: Readonly<Record<AlertName, readonly [not: Partial<AlertFacts>, foun
     withOwn({ dns: fault("the name servers did not answer in time", 29.9) }),
     withOwn({ dns: fault("the name servers did not answer in time", 30) }),
   ],
+  "search-behind": [
+    withOwn({ search: fault("2 changes wait for the search engine", 599) }),
+    withOwn({ search: fault("2 changes wait for the search engine", 600) }),
+  ],
   "certificate-ending": [withCertificate({}), withCertificate({ endsMs: nowMs + 3 * dayMs - 1 })],
   "certificate-left": [withCertificate({}), withCertificate({ endsMs: nowMs + 21 * dayMs - 1 })],
   "disk-full": [withDisk(2e9, null), withDisk(1.99e9, null)],

@@ -132,6 +132,20 @@ export const ownRules = [
         ? null
         : `The coordinator's DNS servers have not answered since ${clockTime(own.dns.sinceMs)}: ${own.dns.words}.`,
   }),
+  warning("search-behind", "/search", {
+    /** Seconds. A restart of the engine takes less. */
+    threshold: 600,
+    looksFor:
+      "what was crawled has waited for the search engine for {n} s, or the engine does not answer for as long",
+    advice: `Look at OpenSearch and its log: nearcrawl doctor says what it answers. Crawling goes on meanwhile; what waits is
+      sent by itself when the engine takes it.`,
+    runbook: `Only with \`search.engine = "opensearch"\`. Documents wait in the database, so its disk is what bounds the wait. Changes
+      that are no longer kept (policy changes.keepDays) are made good by sending all pages again.`,
+    find: ({ own, nowMs }, seconds) =>
+      own?.search == null || nowMs - own.search.sinceMs < seconds * 1000
+        ? null
+        : `${sentence(own.search.words)} (since ${clockTime(own.search.sinceMs)}).`,
+  }),
   critical("certificate-ending", "/alerts", {
     /** Days. Automatic renewal never leaves so few. */
     threshold: 3,

@@ -45,10 +45,16 @@ const mostWords = 200;
 export class OwnHealth {
   readonly #ports: OwnHealthPorts;
   readonly #startedAtMs: number;
+  #search: () => DatabaseFault | null = () => null;
 
   constructor(ports: OwnHealthPorts) {
     this.#ports = ports;
     this.#startedAtMs = ports.now().getTime();
+  }
+
+  /** The search's engine opens later than this. */
+  watchSearch(fault: () => DatabaseFault | null): void {
+    this.#search = fault;
   }
 
   facts(): OwnFacts {
@@ -65,6 +71,7 @@ export class OwnHealth {
       usedUp: faultFacts(usedUp),
       journal: faultFacts(journal?.() ?? null),
       dns: faultFacts(this.#ports.dns?.() ?? null),
+      search: faultFacts(this.#search()),
       certificate: certificate?.() ?? null,
       eventLoop: eventLoop?.() ?? null,
       jobs: (jobs?.() ?? []).map((job) => this.#jobFacts(job, at)),
@@ -144,6 +151,7 @@ function sinceOf(name: AlertName, facts: OwnFacts): Date | null {
     "job-overdue": facts.jobs.map(({ runningSinceMs }) => runningSinceMs),
     "nobody-leads": [facts.leaderlessSinceMs],
     "dns-does-not-answer": [facts.dns?.sinceMs ?? null],
+    "search-behind": [facts.search?.sinceMs ?? null],
     "coordinator-silent": facts.silentCoordinators.map(({ sinceMs }) => sinceMs),
   };
   const known = (times[name] ?? []).filter((ms) => ms !== null);
@@ -167,6 +175,7 @@ function publicWords({ name, count, words }: Alert): string {
     "nobody-leads": "nobody leads the coordinators of this database",
     "connections-used-up": "the database has no connection left",
     "dns-does-not-answer": "the coordinator's DNS servers do not answer",
+    "search-behind": "searches lack what was crawled lately",
     "event-loop-late": "the process is late: it does other work before it answers",
   };
   return known[name] ?? `see /alerts (${name})`;

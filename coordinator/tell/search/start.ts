@@ -4,6 +4,7 @@ import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import type { CoordinatorConfig } from "../../config.ts";
+import type { DatabaseFault } from "../../database/database-watch.ts";
 import { indexFileIn } from "./command-engine-store.ts";
 import { Fts5Client } from "./engine/fts5-client.ts";
 import { OpenSearchClient } from "./engine/opensearch-client.ts";
@@ -16,6 +17,8 @@ import { createSearchReads } from "./search-reads.ts";
 export interface RunningEngine extends SearchEngine {
   start(): void;
   stop(): Promise<void>;
+  /** What waits for the engine, and why. */
+  fault?(): DatabaseFault | null;
 }
 
 interface EngineOptions {

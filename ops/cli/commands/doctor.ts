@@ -13,7 +13,12 @@ import { reportLines } from "#crawler/cli/check-command";
 import { embeddedFault } from "#db/embedded-cluster";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
-import { type CommandContext, commandContext, withDatabase } from "../command-context.ts";
+import {
+  type CommandContext,
+  commandContext,
+  openSearchAuthorization,
+  withDatabase,
+} from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -27,6 +32,7 @@ import {
   nodeFinding,
   publicUrlFindings,
   resolverFinding,
+  searchFindings,
   serversFindings,
   tlsFindings,
 } from "../setup/doctor-checks.ts";
@@ -88,7 +94,8 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
   const tls = tlsFindings(config, now());
   const own = [...folder, ...contact, dns, ...tls, ...ports, ...address];
   const found = await database(context, now, policiesOf(config));
-  return [...own, ...crawlFindings(found.policies), ...found.findings];
+  const search = await searchFindings(config.search, openSearchAuthorization());
+  return [...own, ...crawlFindings(found.policies), ...found.findings, ...search];
 }
 
 interface LookedAt {

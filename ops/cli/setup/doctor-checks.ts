@@ -9,6 +9,8 @@ import type { CoordinatorConfig } from "#coordinator/config";
 import { notFollowed } from "#coordinator/crawl/submissions/submission";
 import { contactFault, contactWarnings } from "#coordinator/run/opt-outs/start";
 import type { PolicySettings } from "#coordinator/run/settings/schema";
+import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
+import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place";
 import { foreignDateMs } from "#core/foreign-dates";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";
@@ -67,6 +69,31 @@ export function diskFinding(home: string, freeBytes: number): Finding {
   if (freeBytes < usualFreeBytes)
     return note("disk", `${words}; ops/runbook/deploying.md says what a crawl needs.`);
   return ok("disk", `${words}.`);
+}
+
+/** OpenSearch, where it is the search's engine. */
+export async function searchFindings(
+  { url, ca }: CoordinatorConfig["search"],
+  authorization: string | null,
+): Promise<Finding[]> {
+  if (url === null) return [];
+  let engine: OpenSearchEngine | null = null;
+  try {
+    const names = { url: "search.url", ca: "search.ca" };
+    engine = new OpenSearchEngine(openSearchPlace({ names, url, ca, authorization }));
+    const version = await engine.version();
+    const { pages, bytes, export: kept } = await engine.look();
+    const words = `OpenSearch ${version} has ${howMany(pages, "page")} (${bytesText(bytes)})`;
+    return [
+      kept?.wasComplete
+        ? ok("search", `${words}, with what was crawled up to change ${kept.cursor}.`)
+        : note("search", `${words}; a coordinator still has to send all pages.`),
+    ];
+  } catch (error) {
+    return [fix("search", `${url}: ${(error as Error).message}. Crawling goes on, and documents wait.`)];
+  } finally {
+    await engine?.close();
+  }
 }
 
 /* Our identity and address. */

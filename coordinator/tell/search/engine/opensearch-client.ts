@@ -4,8 +4,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pool } from "pg";
+import { howMany } from "#core/format";
 import type { Log } from "#core/log";
 import { timerMs } from "#core/timer-ms";
+import type { DatabaseFault } from "../../../database/database-watch.ts";
 import { exportIndex } from "../export/export-index.ts";
 import { createExportReads } from "../export/export-reads.ts";
 import { follow } from "../export/follow.ts";
@@ -54,6 +56,7 @@ export class OpenSearchClient implements SearchEngine {
   #cursor: number | null = null;
   #trouble: string | null = null;
   #refused = 0;
+  #fault: DatabaseFault | null = null;
 
   constructor(options: OpenSearchClientOptions) {
     this.#options = options;
@@ -101,6 +104,11 @@ export class OpenSearchClient implements SearchEngine {
     return await this.#engine.wordsLike(word);
   }
 
+  /** As of the last look. */
+  fault(): DatabaseFault | null {
+    return this.#fault;
+  }
+
   /** What keeps documents from being sent, if this coordinator sends them. */
   get trouble(): string | null {
     return this.#trouble;
@@ -145,8 +153,19 @@ export class OpenSearchClient implements SearchEngine {
         type: "away" as const,
         why: error instanceof EngineAway ? error.message : `the database does not answer: ${error.message}`,
       }));
+      this.#fault = await this.#faultNow().catch(() => this.#fault);
       await delay(lookMs, undefined, { signal }).catch(() => {});
     }
+  }
+
+  async #faultNow(): Promise<DatabaseFault | null> {
+    const { changes, since } = (await this.waiting()) ?? { changes: 0, since: null };
+    const why = this.#state.type === "away" ? this.#state.why : this.#trouble;
+    if (since === null && why === null) return null;
+    const words = `${howMany(changes, "change")} ${changes === 1 ? "waits" : "wait"} for the search engine`;
+    // What began as an engine that is away becomes changes that wait.
+    const begun = since ?? this.#fault?.since ?? new Date();
+    return { words: why === null ? words : `${words}: ${why}`, since: begun };
   }
 
   async #look(): Promise<EngineState> {

@@ -3,7 +3,13 @@ import { z } from "zod";
 import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
 import { slipsBetween } from "../edit-distance.ts";
-import { causeWords, OpenSearchHttp, type OpenSearchPlace, statusWords } from "./opensearch-http.ts";
+import {
+  causeWords,
+  engineOf,
+  OpenSearchHttp,
+  type OpenSearchPlace,
+  statusWords,
+} from "./opensearch-http.ts";
 import { cursorId, keptSchema } from "./opensearch-mapping.ts";
 import { factColumns, queryOf } from "./opensearch-query.ts";
 import {
@@ -61,6 +67,12 @@ export class OpenSearchEngine implements Omit<SearchEngine, "state"> {
     };
   }
 
+  async version(): Promise<string> {
+    const { version, fault } = engineOf(await this.#ask(null, z.unknown(), null));
+    if (fault !== null) throw new EngineAway(`it is ${fault}`);
+    return version;
+  }
+
   async search({ arms, filters, most }: EngineQuestion): Promise<EngineAnswer> {
     const answer = await this.#ask("/_search?allow_partial_search_results=true", searchSchema, {
       ...{ query: queryOf({ arms, filters }), size: most, track_total_hits: Math.max(1, most) },
@@ -110,7 +122,7 @@ export class OpenSearchEngine implements Omit<SearchEngine, "state"> {
   }
 
   /** No body: a question by its address only. */
-  async #ask<T>(path: string, schema: z.ZodType<T>, body: unknown): Promise<T> {
+  async #ask<T>(path: string | null, schema: z.ZodType<T>, body: unknown): Promise<T> {
     const answer = await this.#http
       .ask(body === null ? "GET" : "POST", path, body === null ? null : JSON.stringify(body))
       .catch((error: Error) => Promise.reject(new EngineAway(causeWords(error), { cause: error })));

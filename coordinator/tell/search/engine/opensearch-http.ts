@@ -114,3 +114,15 @@ export function reasonOf(body: unknown): string {
 /** Why there is no answer. */
 export const causeWords = (error: Error): string =>
   (error.message || String((error as { code?: unknown }).code ?? "") || error.name).slice(0, 300);
+
+const engineSchema = z.object({
+  version: z.object({ number: z.string(), distribution: z.string().optional() }),
+});
+
+/** From what an engine says of itself: its version, and what else it is than OpenSearch 2 or 3, or null. */
+export function engineOf(body: unknown): { readonly version: string; readonly fault: string | null } {
+  const { number = "", distribution } = engineSchema.safeParse(body).data?.version ?? {};
+  if (distribution === "opensearch" && /^[23]\./.test(number)) return { version: number, fault: null };
+  const what = number === "" ? "" : `${distribution ?? "another engine"}, version ${number}: `;
+  return { version: number, fault: `${what}not OpenSearch 2 or 3` };
+}

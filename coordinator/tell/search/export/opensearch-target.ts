@@ -12,6 +12,7 @@ import { ExportError } from "#core/errors";
 import { termsEdition } from "../engine/document-terms.ts";
 import {
   causeWords,
+  engineOf,
   errorType,
   errorWords,
   type OpenSearchAnswer,
@@ -100,11 +101,8 @@ export class OpenSearchIndex implements ExportTarget {
 
   async #refuseOtherEngines(): Promise<void> {
     const { body } = await this.#ask("GET", null, null);
-    const { version } = engineSchema.safeParse(body).data ?? {};
-    if (version?.distribution === "opensearch" && /^[23]\./.test(version.number)) return;
-    const what =
-      version === undefined ? "" : `${version.distribution ?? "another engine"}, version ${version.number}: `;
-    throw new ExportError(`${this.#ports.origin} is ${what}not OpenSearch 2 or 3`);
+    const { fault } = engineOf(body);
+    if (fault !== null) throw new ExportError(`${this.#ports.origin} is ${fault}`);
   }
 
   async keep(state: ExportState): Promise<void> {
@@ -262,10 +260,6 @@ interface Sent {
 }
 
 type Counts = { -readonly [Name in keyof Written]: Written[Name] };
-
-const engineSchema = z.object({
-  version: z.object({ number: z.string(), distribution: z.string().optional() }),
-});
 
 const fieldSchema = z.record(z.string(), z.unknown());
 const mappingsSchema = z.record(
