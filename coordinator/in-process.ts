@@ -23,7 +23,6 @@ import { createMetrics } from "./tell/overview/metrics.ts";
 import { readinessReads } from "./tell/overview/overview-reads.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
 import { EngineOnDemand } from "./tell/search/engine/engine-on-demand.ts";
-import type { SearchEngine } from "./tell/search/engine/search-engine.ts";
 import { openAccess, ownerAccess } from "./web/access.ts";
 
 interface InProcessOptions {
@@ -64,18 +63,11 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
   // Most commands do not search, and need none of this.
-  const searchEngine = new EngineOnDemand<SearchEngine>(async () => {
-    if (config.search.url !== null) {
-      const { openSearchEngine } = await import("./tell/search/start.ts");
-      const { search: settings } = config;
-      const authorization = options.searchAuthorization();
-      const ports = { database, settings, authorization, folder: null, leads: () => false, log };
-      const engine = openSearchEngine(ports);
-      engine.start();
-      return { engine, close: async () => await engine.stop() };
-    }
+  const searchEngine = new EngineOnDemand(async () => {
     const { openCommandEngine } = await import("./tell/search/command-engine-store.ts");
-    return await openCommandEngine(database, options.searchFolder);
+    const { searchFolder: folder, searchAuthorization } = options;
+    const ports = { folder, authorization: searchAuthorization(), log };
+    return await openCommandEngine(database, config.search, ports);
   });
   const rooms = {
     ...{ ...shared, searchEngine, database, access, pool },

@@ -6,6 +6,7 @@ import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { indexFileIn, openCommandEngine } from "#coordinator/tell/search/command-engine-store";
 import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
+import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedChange } from "../support/seed-changes.ts";
@@ -24,11 +25,15 @@ beforeAll(async () => {
 });
 
 async function found(searched: string | null): Promise<string[]> {
-  const { engine, close } = await openCommandEngine(database, searched);
+  const { engine, close } = await openCommandEngine(
+    database,
+    { url: null, ca: null },
+    { folder: searched, authorization: null, log: silentLog },
+  );
   const arm = { configurations: ["english"], all: [[["harbour"]]], title: [], none: [] };
   const filters = Object.fromEntries(filterNames.map((name) => [name, null])) as unknown as SearchFilters;
   const { matches } = await engine.search({ arms: [arm], filters, most: 10 });
-  close();
+  await close();
   return matches.map(({ url }) => url).sort();
 }
 
