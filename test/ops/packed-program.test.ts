@@ -24,6 +24,10 @@ it("installs globally from the packed file, and does not change the clone", {
   const { stdout: version } = await run(nearcrawl, ["--version"]);
   const { stdout: help } = await run(nearcrawl, ["--help"]);
   const { stdout: url } = await run(nearcrawl, ["database", "url", "--home", home]);
+  await run(nearcrawl, ["coordinator", "add-crawler", "athens", "--home", home]);
+  // The index of the search is SQLite's, which the bundle does not have. An empty answer has an exit code of its own.
+  const searching = run(nearcrawl, ["search", "wind", "--json", "--home", home]);
+  const { stdout: found } = await searching.catch((error: { readonly stdout: string }) => error);
   await run(nearcrawl, ["database", "stop", "--home", home]);
   const page = join(home, "page.html");
   writeFileSync(
@@ -35,6 +39,7 @@ it("installs globally from the packed file, and does not change the clone", {
   expect(version.trim()).toBe(manifest.version);
   expect(help).toContain("urls");
   expect(url).toMatch(/^postgres/);
+  expect(JSON.parse(found)).toMatchObject({ total: 0, note: null });
   expect(JSON.parse(extracted)).toMatchObject({ page: { language: "en" } });
   expect(Object.keys(manifest)).not.toContain("devDependencies");
   // Its folder with the packages; the database's binaries are most of it.
