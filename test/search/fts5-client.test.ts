@@ -127,18 +127,19 @@ describe("the process of an index", () => {
   it("says why it cannot open its file, and makes a damaged one anew", async () => {
     const folder = temporaryFolder("fts5-");
     const damaged = join(folder, "search.sqlite");
-    writeFileSync(damaged, "no index".repeat(1000));
+    const letter = join(folder, "letter");
+    for (const file of [damaged, letter]) writeFileSync(file, "no index".repeat(1000));
     const healed = new Fts5Client({ databaseUrl, path: damaged, log: silentLog });
     const failing = new Fts5Client({
       databaseUrl,
-      path: join(damaged, "search.sqlite"),
+      path: join(letter, "search.sqlite"),
       log: silentLog,
     });
     try {
       healed.start();
       failing.start();
       await until(() => healed.state().type === "ready", longMs);
-      await until(() => /search\.sqlite/.test(JSON.stringify(failing.state())), longMs);
+      await until(() => /letter/.test(JSON.stringify(failing.state())), longMs);
 
       expect(await found(healed, "ferry")).toContain("3");
     } finally {

@@ -34,6 +34,9 @@ export type FromEngine =
 /** Longer than a search may take, for several that come at once. */
 const answerMs = 5000;
 
+/** A search that is under way ends first. */
+const endMs = 1500;
+
 /** The first pause in a row. Each further one is twice as long. */
 const restartMs = 500;
 const restartMostMs = 600_000;
@@ -98,9 +101,13 @@ export class Fts5Client implements SearchEngine {
     this.#giveUpWaiting();
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     await new Promise<void>((resolve) => {
-      child.once("exit", () => resolve());
       // A file of SQLite is whole whenever its process ends.
-      child.kill("SIGKILL");
+      const timer = setTimeout(() => child.kill("SIGKILL"), endMs);
+      child.once("exit", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      if (child.connected) child.disconnect();
     });
   }
 

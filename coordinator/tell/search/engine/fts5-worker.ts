@@ -23,7 +23,13 @@ process.on("message", (message: ToEngine) => {
   if (message.type === "ask") void answer(message.id, message.asked);
   else void run(message);
 });
-process.once("disconnect", () => process.exit(0));
+process.once("disconnect", () => {
+  try {
+    engine?.close();
+  } finally {
+    process.exit(0);
+  }
+});
 process.on("SIGINT", () => {});
 
 async function answer(id: number, asked: Asked): Promise<void> {
@@ -48,12 +54,12 @@ async function answerOf(from: Fts5Engine, asked: Asked): Promise<unknown> {
 }
 
 async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise<void> {
-  process.once("uncaughtException", (error) => {
+  process.on("uncaughtException", (error) => {
     // The next process makes a new file.
     if (isDamage(error)) removeIndex(path);
     say({ type: "trouble", why: error.message });
     // Messages have been sent when the channel closes.
-    process.disconnect?.();
+    if (process.connected) process.disconnect();
   });
   const pool = createPool(databaseUrl, connections);
   const opened = await openFts5(pool, path);

@@ -2,7 +2,8 @@
  * The little that the index asks of SQLite, from the driver that is there: Node's own, which Node 20 lacks, or SQLite as
  * WebAssembly, which is slower and needs no compiler. The process that opens a file is the only one that uses it.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 
 export type SqliteValue = number | string | Uint8Array | null;
 
@@ -19,11 +20,16 @@ export interface Sqlite {
 export async function openSqlite(path: string): Promise<Sqlite> {
   const native = nativeDriver();
   const file = native === null ? await openWasm(path) : openNative(native, path);
-  // Without a second process there is no shared memory, which WebAssembly does not have.
-  file.all("pragma locking_mode = exclusive");
-  file.all("pragma journal_mode = wal");
-  file.exec("pragma synchronous = normal; pragma cache_size = -65536; pragma temp_store = memory");
-  return file;
+  try {
+    // Without a second process there is no shared memory, which WebAssembly does not have.
+    file.all("pragma locking_mode = exclusive");
+    file.all("pragma journal_mode = wal");
+    file.exec("pragma synchronous = normal; pragma cache_size = -65536; pragma temp_store = memory");
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
 }
 
 interface NativeStatement {
@@ -67,9 +73,14 @@ function openNative(Driver: NativeDriver, path: string): Sqlite {
   };
 }
 
+/** Longer than a process that is to end may be busy. */
+const lockMs = 2000;
+
 async function openWasm(path: string): Promise<Sqlite> {
   const { default: sqlite } = await import("node-sqlite3-wasm");
-  // The lock of a process that was killed stays.
+  // A process that ends removes its lock. That of one that was killed stays.
+  const endMs = performance.now() + lockMs;
+  while (existsSync(`${path}.lock`) && performance.now() < endMs) await delay(50);
   rmSync(`${path}.lock`, { recursive: true, force: true });
   const database = new sqlite.Database(path);
   const statements = new Map<string, ReturnType<typeof database.prepare>>();
