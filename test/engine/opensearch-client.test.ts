@@ -1,24 +1,22 @@
 /** What a coordinator does with OpenSearch over time: it fills it, follows the database, and waits while it is away. */
 import type { Pool } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-client";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
 import { silentLog } from "#core/log";
-import { urlKeyOf } from "#core/url-key";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { seedChange } from "../support/seed-changes.ts";
-import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+import { seedWorld } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 import { FaultyDoor } from "./faulty-door.ts";
-import { askEngine, documentsOf, openSearchClasses, startOpenSearch } from "./open-search.ts";
+import { askEngine, documentsOf, openSearchClasses, sharedOpenSearch } from "./open-search.ts";
+import { storePage } from "./store-page.ts";
 
 const classes = openSearchClasses();
 const withinMs = 60_000;
 
 describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
-  let engine: Awaited<ReturnType<typeof startOpenSearch>>;
+  let engine: string;
   let database: Database;
   let pool: Pool;
   let door: FaultyDoor;
@@ -27,15 +25,14 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
   let made = 0;
   let clients: OpenSearchClient[];
   beforeAll(async () => {
-    engine = await startOpenSearch(classes!);
+    engine = await sharedOpenSearch(classes!);
   });
-  afterAll(async () => await engine.close());
   beforeEach(async () => {
     database = await testDatabase();
     pool = database.pool;
     await seedWorld(pool);
-    index = `client-${made++}`;
-    door = new FaultyDoor(engine.url);
+    index = `client-${process.pid}-${made++}`;
+    door = new FaultyDoor(engine);
     origin = await door.listen();
     clients = [];
   });
@@ -55,19 +52,10 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     return client;
   }
 
-  async function store(name: string, title = name): Promise<void> {
-    const url = `https://www.example.org/${name}`;
-    const key = urlKeyOf(url);
-    if (typeof key === "string") throw new Error(key);
-    await pool.query("delete from page where url_hash = $1", [key.urlHash]);
-    await pool.query("delete from document where url_hash = $1", [key.urlHash]);
-    await seedPage(pool, { url, title, text: `A page about ${title}.` });
-    await seedChange(pool, { url, kind: "first-seen" });
-    await numberChanges(pool, worldNow);
-  }
+  const store = async (title: string) => await storePage(pool, title);
 
   const titles = async () =>
-    [...(await documentsOf(`${engine.url}/${index}`)).values()].map(({ title }) => title).sort();
+    [...(await documentsOf(`${engine}/${index}`)).values()].map(({ title }) => title).sort();
   const untilThere = async (...expected: readonly string[]) =>
     await until(async () => (await titles()).join() === expected.join(), withinMs);
 
@@ -87,50 +75,25 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     expect(client.state()).toMatchObject({ type: "ready", secondsBehind: expect.any(Number) });
   });
 
-  it("keeps documents waiting while it is killed, says so, and sends them when it is back with its data", async () => {
-    await store("ferry");
-    const client = started();
-    await untilThere("ferry");
-    await until(() => client.state().type === "ready", withinMs);
-    await engine.nodes[0]!.stop("SIGKILL");
-    await store("boat");
-
-    await until(() => client.state().type === "away", withinMs);
-    await until(() => client.trouble !== null, withinMs);
-    expect(await client.waiting()).toMatchObject({ changes: 1, since: worldNow });
-    await until(
-      () => client.fault()?.words.startsWith("1 change waits for the search engine: ") ?? false,
-      withinMs,
-    );
-    expect(client.fault()?.since).toEqual(worldNow);
-
-    await engine.nodes[0]!.start();
-    await untilThere("boat", "ferry");
-    await until(async () => (await client.waiting())?.changes === 0, withinMs);
-    expect(await client.waiting()).toMatchObject({ since: null });
-    expect(client.trouble).toBeNull();
-    await until(() => client.fault() === null, withinMs);
-  });
-
   it("fills it again where it was deleted under way, as it was made", async () => {
     await store("ferry");
     const client = started();
     await untilThere("ferry");
-    await askEngine(`${engine.url}/${index}`, { method: "DELETE" });
+    await askEngine(`${engine}/${index}`, { method: "DELETE" });
     // As if a batch had been under way: the engine makes an index by itself.
-    await askEngine(`${engine.url}/${index}/_doc/1`, { method: "PUT", body: { url: "x" } });
+    await askEngine(`${engine}/${index}/_doc/1`, { method: "PUT", body: { url: "x" } });
 
     await untilThere("ferry");
 
     await until(() => client.state().type === "ready", withinMs);
-    const made = await askEngine<Record<string, { mappings: unknown }>>(`${engine.url}/${index}`);
+    const made = await askEngine<Record<string, { mappings: unknown }>>(`${engine}/${index}`);
     expect(made[index]!.mappings).toMatchObject({ properties: { terms: { analyzer: "whitespace" } } });
   });
 
   it("leaves an index alone whose mapping is not its own, and says so", async () => {
     await store("ferry");
     const mappings = { properties: { title: { type: "text" } } };
-    await askEngine(`${engine.url}/${index}`, { method: "PUT", body: { mappings } });
+    await askEngine(`${engine}/${index}`, { method: "PUT", body: { mappings } });
     const client = started();
 
     await until(() => door.requests.length > 5, withinMs);

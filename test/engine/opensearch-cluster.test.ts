@@ -1,0 +1,83 @@
+/** Nodes of OpenSearch that are killed and come back, alone and in a cluster of three, while a coordinator sends pages. */
+import { describe, expect, it } from "vitest";
+import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-client";
+import { silentLog } from "#core/log";
+import { atEnd } from "../support/at-end.ts";
+import { testDatabase } from "../support/database.ts";
+import { isLong } from "../support/long.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
+import { until } from "../support/until.ts";
+import { askEngine, documentsOf, openSearchClasses, startOpenSearch } from "./open-search.ts";
+import { storePage } from "./store-page.ts";
+
+const classes = isLong ? openSearchClasses() : null;
+const withinMs = 90_000;
+
+describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
+  async function opened(nodes: number) {
+    const engine = await startOpenSearch(classes!, nodes);
+    const database = await testDatabase();
+    await seedWorld(database.pool);
+    const client = new OpenSearchClient({
+      ...{ pool: database.pool, schema: database.schema, leads: () => true, log: silentLog },
+      place: { origin: engine.url, index: "pages", authorization: null, authorities: null },
+    });
+    atEnd(
+      async () => await client.stop(),
+      async () => await Promise.all([engine.close(), database.close()]),
+    );
+    client.start();
+    const titles = async () =>
+      [...(await documentsOf(`${engine.url}/pages`)).values()].map(({ title }) => title).sort();
+    return {
+      ...{ engine, client, store: async (title: string) => await storePage(database.pool, title) },
+      untilThere: async (...expected: readonly string[]) =>
+        await until(async () => (await titles()).join() === expected.join(), withinMs),
+    };
+  }
+
+  it("let documents wait, which are sent when the only one is back with its data", async () => {
+    const { engine, client, store, untilThere } = await opened(1);
+    await store("ferry");
+    await untilThere("ferry");
+    await until(() => client.state().type === "ready", withinMs);
+    await engine.nodes[0]!.stop("SIGKILL");
+    await store("boat");
+
+    await until(() => client.state().type === "away", withinMs);
+    await until(() => client.trouble !== null, withinMs);
+    expect(await client.waiting()).toMatchObject({ changes: 1, since: worldNow });
+    await until(
+      () => client.fault()?.words.startsWith("1 change waits for the search engine: ") ?? false,
+      withinMs,
+    );
+    expect(client.fault()?.since).toEqual(worldNow);
+
+    await engine.nodes[0]!.start();
+    await untilThere("boat", "ferry");
+    await until(async () => (await client.waiting())?.changes === 0, withinMs);
+    expect(await client.waiting()).toMatchObject({ since: null });
+    expect(client.trouble).toBeNull();
+    await until(() => client.fault() === null, withinMs);
+  });
+
+  it("do not stop the others of a cluster, and nothing is lost", { timeout: 300_000 }, async () => {
+    const { engine, client, store, untilThere } = await opened(3);
+    const names = Array.from({ length: 12 }, (_, at) => `page-${String(at).padStart(2, "0")}`);
+    await store(names[0]!);
+    await untilThere(names[0]!);
+    await askEngine(`${engine.url}/_cluster/health/pages?wait_for_status=green&timeout=60s`);
+
+    for (const [at, name] of names.slice(1).entries()) {
+      if (at === 2) await engine.nodes[2]!.stop("SIGKILL");
+      if (at === 4) await engine.nodes[2]!.start();
+      if (at === 6) await askEngine(`${engine.url}/_cluster/health/pages?wait_for_status=green&timeout=60s`);
+      if (at === 7) await engine.nodes[1]!.stop("SIGKILL");
+      if (at === 9) await engine.nodes[1]!.start();
+      await store(name);
+    }
+
+    await untilThere(...names);
+    await until(async () => (await client.waiting())?.changes === 0, withinMs);
+  });
+});
