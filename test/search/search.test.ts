@@ -151,6 +151,19 @@ describe("search", () => {
     expect([hidden.total, level2.total]).toEqual([before.total - 1, before.total - 1]);
   });
 
+  it("leaves out pages of a site that opted out since the engine was level", async () => {
+    const marked = "update frontier_host set opt_out_id = $1 where host = 'www.example.org'";
+    const { rows } = await database.pool.query<{ opt_out_id: number }>(
+      `insert into opt_out (site, source, token, created_at, in_force_at)
+       values ('www.example.org', 'operator', 't', now(), now()) returning opt_out_id`,
+    );
+    await database.pool.query(marked, [rows[0]!.opt_out_id]);
+    const hidden = await search("harbour");
+    await database.pool.query(marked, [null]);
+
+    expect([hidden.total, hidden.pages]).toEqual([0, []]);
+  });
+
   it("marks the words in the snippet without markup", async () => {
     const [page] = (await search("seven ferry")).pages;
 
