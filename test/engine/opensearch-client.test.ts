@@ -1,7 +1,7 @@
 /** What a coordinator does with OpenSearch over time: it fills it, follows the database, and waits while it is away. */
 import type { Pool } from "pg";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-client";
+import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-store";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";

@@ -1,6 +1,6 @@
 /** Nodes of OpenSearch that are killed and come back, alone and in a cluster of three, while a coordinator sends pages. */
 import { describe, expect, it } from "vitest";
-import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-client";
+import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-store";
 import { silentLog } from "#core/log";
 import { atEnd } from "../support/at-end.ts";
 import { testDatabase } from "../support/database.ts";

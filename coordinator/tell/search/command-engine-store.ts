@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { openFts5 } from "./engine/fts5-engine.ts";
-import { OpenSearchClient } from "./engine/opensearch-client.ts";
-import { openSearchPlace } from "./engine/opensearch-place.ts";
+import { openSearchPlace } from "./engine/opensearch-place-resolver.ts";
+import { OpenSearchClient } from "./engine/opensearch-store.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 
 export const indexFileIn = (folder: string, schema: string) => join(folder, `${schema}.sqlite`);

@@ -3,12 +3,11 @@ import type { Pool } from "pg";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
 import { addOperations, type WebPart } from "../../ask/add-operations.ts";
-import type { CoordinatorConfig } from "../../config.ts";
 import type { DatabaseFault } from "../../database/database-watch.ts";
 import { indexFileIn } from "./command-engine-store.ts";
 import { Fts5Client } from "./engine/fts5-client.ts";
-import { OpenSearchClient } from "./engine/opensearch-client.ts";
-import { openSearchPlace } from "./engine/opensearch-place.ts";
+import { openSearchPlace } from "./engine/opensearch-place-resolver.ts";
+import { OpenSearchClient } from "./engine/opensearch-store.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 import { pageOperations } from "./page-ask.ts";
 import { searchOperations } from "./search-ask.ts";
@@ -23,7 +22,8 @@ export interface RunningEngine extends SearchEngine {
 
 interface EngineOptions {
   readonly database: Pick<Database, "url" | "schema" | "pool">;
-  readonly settings: CoordinatorConfig["search"];
+  /** `search` of the settings. */
+  readonly settings: { readonly url: string | null; readonly ca: string | null };
   /** Null: the index is in memory. */
   readonly folder: string | null;
   /** For OpenSearch. */

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
-import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place";
+import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place-resolver";
 import {
   type ExportProgress,
   type ExportSummary,
@@ -14,7 +14,7 @@ import {
 } from "#coordinator/tell/search/export/export-index";
 import { createExportReads } from "#coordinator/tell/search/export/export-reads";
 import { NdjsonFile, NdjsonPipe, NobodyReads } from "#coordinator/tell/search/export/ndjson-store";
-import { alone } from "#coordinator/tell/search/export/one-export";
+import { alone } from "#coordinator/tell/search/export/one-export-store";
 import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";

@@ -10,7 +10,7 @@ import { notFollowed } from "#coordinator/crawl/submissions/submission";
 import { contactFault, contactWarnings } from "#coordinator/run/opt-outs/start";
 import type { PolicySettings } from "#coordinator/run/settings/schema";
 import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
-import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place";
+import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place-resolver";
 import { foreignDateMs } from "#core/foreign-dates";
 import { bytesText, howMany } from "#core/format";
 import { createNameResolver } from "#core/name-resolver";

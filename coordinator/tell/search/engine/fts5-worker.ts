@@ -3,7 +3,7 @@
  * and answers meanwhile. It ends with its parent process.
  */
 import { createPool } from "#db/server-database";
-import { follow } from "../export/follow.ts";
+import { follow } from "../export/follow-scheduler.ts";
 import type { Asked, FromEngine, ToEngine } from "./fts5-client.ts";
 import { type Fts5Engine, openFts5 } from "./fts5-engine.ts";
 import { isDamage, removeIndex } from "./fts5-index-store.ts";

@@ -9,7 +9,7 @@ import {
   OpenSearchHttp,
   type OpenSearchPlace,
   statusWords,
-} from "./opensearch-http.ts";
+} from "./opensearch-http-client.ts";
 import { cursorId, keptSchema } from "./opensearch-mapping.ts";
 import { factColumns, queryOf } from "./opensearch-query.ts";
 import {

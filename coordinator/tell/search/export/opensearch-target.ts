@@ -20,7 +20,7 @@ import {
   type OpenSearchPlace,
   reasonOf,
   statusWords,
-} from "../engine/opensearch-http.ts";
+} from "../engine/opensearch-http-client.ts";
 import { cursorId, indexBody, indexedDocument, keptSchema } from "../engine/opensearch-mapping.ts";
 import type { ExportState, ExportTarget, Written } from "./export-index.ts";
 import type { Operation } from "./export-operation.ts";

@@ -1,7 +1,7 @@
 /** Where an index of OpenSearch is, from what operators write: an address with the index as its path. */
 import { readFileSync } from "node:fs";
 import { UsageError } from "#core/errors";
-import type { OpenSearchPlace } from "./opensearch-http.ts";
+import type { OpenSearchPlace } from "./opensearch-http-client.ts";
 
 const usualIndex = "nearcrawl-pages";
 
@@ -20,7 +20,7 @@ interface Written {
 
 /** Throws a UsageError that names the setting. */
 export function openSearchPlace({ names, url: text, ca, authorization }: Written): OpenSearchPlace {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = urlOf(text);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new UsageError(
       `${names.url} ${text}: must be an address such as https://search.example.org:9200/pages`,
@@ -49,4 +49,12 @@ function authoritiesIn(name: string, file: string): string {
     throw new UsageError(`${name} ${file}: cannot be read: ${(error as Error).message}`);
   }
   throw new UsageError(`${name} ${file}: has no certificate in PEM form`);
+}
+
+function urlOf(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
 }

@@ -10,11 +10,11 @@ import { timerMs } from "#core/timer-ms";
 import type { DatabaseFault } from "../../../database/database-watch.ts";
 import { exportIndex } from "../export/export-index.ts";
 import { createExportReads } from "../export/export-reads.ts";
-import { follow } from "../export/follow.ts";
-import { alone } from "../export/one-export.ts";
+import { follow } from "../export/follow-scheduler.ts";
+import { alone } from "../export/one-export-store.ts";
 import { OpenSearchIndex } from "../export/opensearch-target.ts";
 import { OpenSearchEngine } from "./opensearch-engine.ts";
-import type { OpenSearchPlace } from "./opensearch-http.ts";
+import type { OpenSearchPlace } from "./opensearch-http-client.ts";
 import {
   type EngineAnswer,
   EngineAway,
