@@ -583,6 +583,35 @@ describe("a file of lines", () => {
     expect(new Set(ids).size).toBe(2);
   });
 
+  it("gets what changes while all pages are exported before it has all of them", async () => {
+    const file = fileOf();
+    for (let n = 0; n < 220; n += 1)
+      await seedPage(pool, { url: www(`page-${n}`), title: "A page", text: "x" });
+    await store(www("a"), "Before");
+    const target = new NdjsonFile(file, `${file}.state.json`);
+    let isFirst = true;
+    const slow: ExportTarget = {
+      state: async () => await target.state(),
+      async write(operations) {
+        if (isFirst) await store(www("a"), "Changed meanwhile", "changed");
+        isFirst = false;
+        return await target.write(operations);
+      },
+      keep: async (state) => await target.keep(state),
+      beginFull: async (change) => await target.beginFull(change),
+      endFull: async (change) => await target.endFull(change),
+    };
+    let ms = 0;
+
+    await exportIndex({ reads: createExportReads(pool), target: slow, nowMs: () => (ms += 5000) });
+    await target.close();
+
+    const lines = readFileSync(file, "utf8");
+    expect(lines.indexOf("Changed meanwhile")).toBeGreaterThan(0);
+    expect(lines.indexOf("Changed meanwhile")).toBeLessThan(lines.indexOf('"end-full"'));
+    expect(loaded(file)).toEqual(await shown());
+  });
+
   it("begins again with what came since it was moved away", async () => {
     const file = fileOf();
     await store(www("a"));

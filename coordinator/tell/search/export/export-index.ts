@@ -35,8 +35,14 @@ export const exportStateSchema = z.object({
   epoch: z.number().int().positive(),
   /** The cursor in the change feed. */
   cursor: z.number().int().nonnegative(),
-  /** The full export under way, as of the cursor: the last page sent, and how many were; null if it is complete. */
-  full: z.object({ after: keySchema.nullable(), pages: z.number().int().nonnegative() }).nullable(),
+  /** The full export under way, as of change `from`: the last page sent, and how many were; null if it is complete. */
+  full: z
+    .object({
+      after: keySchema.nullable(),
+      pages: z.number().int().nonnegative(),
+      from: z.number().int().nonnegative(),
+    })
+    .nullable(),
   /** Opt-outs whose hosts are removed: by number, a digest of their hosts and the feed's number then. */
   optOuts: z.record(
     z.string().regex(/^\d{1,10}$/),
@@ -104,6 +110,8 @@ const urlsAtOnce = 5000;
 /** Maximum size of a batch, in bytes and operations. */
 const mostBatchBytes = 5_000_000;
 const mostBatchOperations = 5000;
+/** How often an export of all pages sends what has changed meanwhile. */
+const changesMs = 2000;
 /** How often a long export checks for new opt-outs. */
 const optOutsMs = 10_000;
 
@@ -197,35 +205,43 @@ class Export {
     const optOuts = isSame
       ? before.optOuts
       : Object.fromEntries([...(await reads.optOuts())].map(([id, hosts]) => [id, { hosts, at: cursor }]));
-    this.#state = { format: 1, ...database, cursor, full: { after: null, pages: 0 }, optOuts };
+    this.#state = { format: 1, ...database, cursor, full: { after: null, pages: 0, from: cursor }, optOuts };
     await target.beginFull(cursor);
     await target.keep(this.#state);
   }
 
   /** Returns how many pages the target had that are no longer in the index. */
   async #allPages(): Promise<number | null> {
-    const { reads, target } = this.#ports;
+    const { reads, target, nowMs } = this.#ports;
     const expected = await reads.expectedPages();
-    const { cursor } = this.#state;
+    const { from } = this.#state.full!;
     let { after, pages } = this.#state.full!;
     let next = this.#ahead(after);
+    let changesAtMs = nowMs() + changesMs;
     for (let isLast = false; !isLast; ) {
       const found = await next;
       isLast = found.length < pagesAtOnce;
-      if (found.length > 0) {
-        const { hostHash, urlHash } = found.at(-1)!;
-        after = { hostHash, urlHash };
-        if (!isLast) next = this.#ahead(after);
-      }
+      const { hostHash, urlHash } = found.at(-1) ?? {};
+      if (hostHash !== undefined && urlHash !== undefined) after = { hostHash, urlHash };
+      // A page that was read before its change is sent must not be sent after it.
+      const isTime = nowMs() >= changesAtMs;
+      if (!isLast && !isTime) next = this.#ahead(after);
       pages += found.length;
-      for (const page of found) this.#add(operationOf(page, cursor));
+      for (const page of found) this.#add(operationOf(page, from));
       this.#tell({ phase: "all pages", done: pages, expected });
-      if (!this.#isBatch && !isLast) continue;
-      await this.#send({ ...this.#state, full: { after, pages } });
+      if (!this.#isBatch && !isLast && !isTime) continue;
+      await this.#send({ ...this.#state, full: { after, pages, from } });
       if (this.#isAsked) return null;
-      await this.#lookAtOptOuts();
+      if (isLast) break;
+      if (!isTime) await this.#lookAtOptOuts();
+      else {
+        // If the feed no longer has them, the changes after all pages find out as well.
+        await this.#changes();
+        next = this.#ahead(after);
+        changesAtMs = nowMs() + changesMs;
+      }
     }
-    const removed = await target.endFull(cursor);
+    const removed = await target.endFull(from);
     this.#state = { ...this.#state, full: null };
     await target.keep(this.#state);
     return removed;
@@ -263,7 +279,7 @@ class Export {
         if (this.#isBatch) await this.#send(this.#state);
       }
       if (read.next > since) await this.#send({ ...this.#state, cursor: read.next });
-      this.#tell({ phase: "changes", done: read.next - from, expected });
+      if (this.#state.full === null) this.#tell({ phase: "changes", done: read.next - from, expected });
       if (!read.more) return null;
     }
   }
