@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
 import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
 import type { EngineAnswer, EngineQuestion } from "#coordinator/tell/search/engine/search-engine";
-import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
+import { openSqlite } from "#coordinator/tell/search/engine/sqlite-store";
 import { OpenSearchIndex } from "#coordinator/tell/search/export/opensearch-target";
 import { readSearch } from "#coordinator/tell/search/query";
 import { rankPages } from "#coordinator/tell/search/ranking";

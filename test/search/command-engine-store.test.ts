@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { indexFileIn, openCommandEngine } from "#coordinator/tell/search/command-engine-store";
-import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine";
+import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine-store";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
 import { silentLog } from "#core/log";
 import { testDatabase } from "../support/database.ts";

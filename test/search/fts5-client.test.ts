@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { Fts5Client } from "#coordinator/tell/search/engine/fts5-client";
-import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine";
+import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine-store";
 import { EngineAway, type SearchEngine } from "#coordinator/tell/search/engine/search-engine";
 import { silentLog } from "#core/log";
 import { urlKeyOf } from "#core/url-key";

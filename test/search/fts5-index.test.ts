@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
-import { openSqlite } from "#coordinator/tell/search/engine/sqlite";
+import { openSqlite } from "#coordinator/tell/search/engine/sqlite-store";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { engineContract, indexed, questionOf } from "./engine-contract.ts";
 import { openFts5 } from "./open-engines.ts";

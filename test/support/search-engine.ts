@@ -1,7 +1,7 @@
 /** The search over a test's database: an index in memory, which has the pages as they are at the first question. */
 import type { Pool } from "pg";
 import { EngineOnDemand } from "#coordinator/tell/search/engine/engine-on-demand";
-import { type Fts5Engine, openFts5 } from "#coordinator/tell/search/engine/fts5-engine";
+import { type Fts5Engine, openFts5 } from "#coordinator/tell/search/engine/fts5-engine-store";
 import type { SearchOptions } from "#coordinator/tell/search/query";
 import { searchPages } from "#coordinator/tell/search/search";
 import { createSearchReads } from "#coordinator/tell/search/search-reads";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Log } from "#core/log";
 import type { Database } from "#db/server-database";
-import { openFts5 } from "./engine/fts5-engine.ts";
+import { openFts5 } from "./engine/fts5-engine-store.ts";
 import { openSearchPlace } from "./engine/opensearch-place-resolver.ts";
 import { OpenSearchClient } from "./engine/opensearch-store.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";

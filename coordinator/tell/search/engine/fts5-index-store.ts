@@ -21,7 +21,7 @@ import type { ExportedDocument, Operation } from "../export/export-operation.ts"
 import { documentTerms, termsEdition, termWeights } from "./document-terms.ts";
 import { filterSql, matchOf } from "./fts5-query.ts";
 import type { EngineAnswer, EngineMatch, EngineQuestion, WrittenWord } from "./search-engine.ts";
-import { openSqlite, type Sqlite, type SqliteValue } from "./sqlite.ts";
+import { openSqlite, type Sqlite, type SqliteValue } from "./sqlite-store.ts";
 
 /** A file of another format is thrown away. */
 const fileFormat = 1;

@@ -3,7 +3,7 @@ import { isOneOfPair } from "#core/words/words";
 import { contentTypes, unstated } from "../query.ts";
 import type { SearchFilters } from "../search-answer.ts";
 import type { TermArm, TermSequence } from "./search-engine.ts";
-import type { SqliteValue } from "./sqlite.ts";
+import type { SqliteValue } from "./sqlite-store.ts";
 
 /**
  * Terms are always quoted. A configuration is a token after a `=`, which no term contains. Returns null if nothing can

@@ -5,7 +5,7 @@
 import { createPool } from "#db/server-database";
 import { follow } from "../export/follow-scheduler.ts";
 import type { Asked, FromEngine, ToEngine } from "./fts5-client.ts";
-import { type Fts5Engine, openFts5 } from "./fts5-engine.ts";
+import { type Fts5Engine, openFts5 } from "./fts5-engine-store.ts";
 import { isDamage, removeIndex } from "./fts5-index-store.ts";
 
 const stateEveryMs = 500;
