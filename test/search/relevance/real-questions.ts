@@ -17,7 +17,7 @@ import type { Grades } from "./measures.ts";
 import type { PageSet, Question, SetPage } from "./page-set.ts";
 
 /** How many of each kind; fewer where the pages do not yield them. */
-const wanted = { title: 75, words: 75, heading: 60, anchor: 10, topical: 90 };
+const wanted = { title: 80, words: 80, heading: 60, anchor: 10, topical: 90 };
 
 /** Pages with less text are notices and walls. */
 const fewestWords = 50;
