@@ -28,7 +28,7 @@ const terms = { type: "text", analyzer: "whitespace" } as const;
 const stored = { type: "object", enabled: false } as const;
 
 /** A field for each language's rules, so that a word is as rare as it is in its language, however few pages that has. */
-export const termsField = (configuration: string) => `terms_${stemmingNameOf(configuration)}`;
+export const termsField = (configuration: string) => `terms_in_${stemmingNameOf(configuration)}`;
 
 export const indexBody = {
   settings: {
@@ -40,7 +40,7 @@ export const indexBody = {
   mappings: {
     dynamic: false,
     // They are made of what is kept. A copy of them would be as large as that.
-    _source: { excludes: ["key", "terms_*", "title_terms", "written", "sites", "date"] },
+    _source: { excludes: ["key", "terms_in_*", "title_terms", "written", "sites", "date"] },
     properties: {
       ...{ key: keyword, url: longKeyword, host: keyword, sites: keyword },
       ...Object.fromEntries(stemmingNames.map((name) => [termsField(name), terms])),
