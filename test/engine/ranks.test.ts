@@ -2,9 +2,8 @@
  * PageRank by DuckDB and by Spark over the exported graph, by the very commands of ops/runbook/scaling.md, against our own. Uses
  * the Python of node_modules/.cache/engines (.ci/run makes it) or of the system, and installs nothing.
  */
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet";
 import type { Pool } from "pg";
@@ -16,6 +15,7 @@ import { projectRoot } from "../support/built-command.ts";
 import { testDatabase } from "../support/database.ts";
 import { isLong, longOr } from "../support/long.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { blocksBelow, runLines } from "./guide-lines.ts";
 
 const cached = join(projectRoot, "node_modules/.cache/engines/bin");
 const path = [cached, process.env.PATH].join(delimiter);
@@ -49,18 +49,12 @@ beforeAll(async () => {
   await makeGraph(database.pool, pages);
   expected = await ourRanks(database.pool);
   symlinkSync(join(projectRoot, "test"), join(folder, "test"));
-  const loader = join(projectRoot, "node_modules/tsx/dist/loader.mjs");
-  const program = `--conditions=nearcrawl-source --import ${loader} ${projectRoot}/ops/cli/main.ts`;
-  writeFileSync(join(folder, "nearcrawl"), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`);
   writeFileSync(join(folder, "python"), '#!/bin/sh\nexec python3 "$@"\n');
-  for (const command of ["nearcrawl", "python"]) chmodSync(join(folder, command), 0o755);
+  chmodSync(join(folder, "python"), 0o755);
 }, patienceMs);
 afterAll(async () => await database?.close());
 
-const section = readFileSync(join(projectRoot, "ops/runbook/scaling.md"), "utf8").split(
-  "## Ranks beyond memory",
-)[1]!;
-const [byDuckDb, bySpark] = [...section.matchAll(/```sh\n(.+?)```/gs)].map(([, lines]) => lines!);
+const [byDuckDb, bySpark] = blocksBelow("Ranks beyond memory");
 
 it.skipIf(!engines.duckdb)(
   "DuckDB ranks every page as we do, by the commands of the guide",
@@ -81,30 +75,17 @@ it.skipIf(!engines.spark)(
   patienceMs,
 );
 
-/** Runs the lines in a shell; compares what the engine wrote, and what is stored. */
+/** Runs the lines; compares what the engine wrote, and what is stored. */
 async function holds(lines: string, files: () => readonly string[]): Promise<void> {
   await database.pool.query("truncate url_rank");
-  const shell = spawn("sh", ["-ec", lines], {
-    ...{ cwd: folder, detached: true, stdio: ["ignore", "ignore", "pipe"] },
+  await runLines(lines, {
+    ...{ folder, database, withinMs: patienceMs - 5000 },
     env: {
-      ...process.env,
-      ...{
-        PATH: [folder, path].join(delimiter),
-        DATABASE_URL: database.url,
-        NEARCRAWL_SCHEMA: database.schema,
-      },
-      ...{ NEARCRAWL_HOME: folder, SPARK_LOCAL_IP: "127.0.0.1" },
+      ...{ PATH: path, SPARK_LOCAL_IP: "127.0.0.1" },
       // Compiling costs more than it saves in a short run.
       ...(isLong ? {} : { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1" }),
     },
   });
-  let said = "";
-  shell.stderr!.on("data", (piece) => (said = `${said}${piece}`.slice(-2000)));
-  // With all that the shell started.
-  const late = setTimeout(() => process.kill(-shell.pid!, "SIGKILL"), patienceMs - 5000);
-  const [code] = await once(shell, "close");
-  clearTimeout(late);
-  expect(code, said).toBe(0);
   const found = new Map<string, number>();
   for (const file of files()) {
     const rows = await parquetReadObjects({ file: await asyncBufferFromFile(file) });

@@ -4,8 +4,10 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { addPartnerCommands, partnerSurroundings } from "#crawler/cli/partner-commands";
 import { systemdUnit, usualPaths } from "#crawler/cli/unit-command";
+import { openSearchAuthorization } from "#ops/cli/command-context";
 import { partnerConsole } from "../migrating-crawler/support/partner-console.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -199,6 +201,23 @@ describe("the crawler's systemd unit", () => {
       accepts([name, ...rest.trim().split(" ").filter(Boolean)]);
     expect(unit).toMatch(/^RestartPreventExitStatus=2$/m);
   });
+});
+
+it("OpenSearch is composed only where it is asked for, with no port, and as the settings name it", () => {
+  const compose = textOf("containers/compose.coordinator.yaml");
+  const [, service = ""] = compose.split(/^ {2}opensearch:$/m);
+  const own = service.split(/^ {2}\w+:$/m)[0]!;
+  const values = textOf("containers/opensearch-values.yaml");
+
+  expect(own).toMatch(/^ {4}profiles: \["opensearch"\]$/m);
+  expect(own).not.toMatch(/^ +(ports|privileged|network_mode):/m);
+  const [, url = ""] = /^#\s+url = "(.*)"$/m.exec(compose)!;
+  for (const named of [url, /search\.url = "(.*?)"/.exec(values)![1]!]) {
+    const search = { engine: "opensearch", url: named };
+    expect(readCoordinatorConfig({ contact: "noc@example.org", search }).search).toMatchObject(search);
+  }
+  const secret = Object.fromEntries([...values.matchAll(/NEARCRAWL_\w+/g)].map(([name]) => [name, "x"]));
+  expect(openSearchAuthorization(secret)).toBe(`Basic ${btoa("x:x")}`);
 });
 
 describe("the crawler's container", () => {

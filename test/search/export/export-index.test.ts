@@ -125,7 +125,7 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
         await parts.pause?.();
       },
       random: () => 1,
-      onTrouble: () => {},
+      onTrouble: (words) => troubles.push(words),
       onRefused: (words) => troubles.push(words),
       timeoutMs: 5000,
     });
@@ -395,6 +395,7 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
     for (const name of ["a", "b", "c"]) await store(www(name));
     const busy = documentId(keyOf(www("b")));
     let left = 2;
+    troubles.length = 0;
     engine.hasNoRoomFor = (id) => id === busy && left-- > 0;
 
     const summary = await toEngine();
@@ -402,6 +403,7 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
     const bulks = engine.requests.filter(({ path }) => path === "/_bulk").map(({ bytes }) => bytes);
     expect(summary).toMatchObject({ indexed: 3, alreadyThere: 0 });
     expect(bulks[1]).toBeLessThan(bulks[0]! / 2);
+    expect(troubles[0]).toMatch(/status 429 for 1 of 3 documents: .*the queue is full; it is tried again$/);
   });
 
   /** Than a term of the engine may be. */

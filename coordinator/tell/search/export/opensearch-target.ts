@@ -162,6 +162,9 @@ export class OpenSearchIndex implements ExportTarget {
       if (again.length === 0) return;
       if (tries === mostTries)
         throw new ExportError(`${this.name} did not take ${again.length} documents in ${tries} tries`);
+      const { status, error } = outcomes[left.indexOf(again[0]!)]!;
+      const words = `status ${status} for ${again.length} of ${left.length} documents: ${errorWords(error)}`;
+      this.#ports.onTrouble(`${this.name}: ${words}; it is tried again`);
       await this.#pause(tries);
       left = again;
     }
