@@ -1,14 +1,13 @@
 /** A database whose pages change, and a coordinator's side of OpenSearch that sends and asks. */
-import { numberChanges } from "#coordinator/crawl/changes/change-writes";
-import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-client";
+import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-store";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { seedChange } from "../support/seed-changes.ts";
-import { seedPage, seedWorld, worldNow } from "../support/seed-world.ts";
+import { seedWorld } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 import { documentsOf } from "./open-search.ts";
+import { storePage } from "./store-page.ts";
 
 const withinMs = 60_000;
 const filters = Object.fromEntries(filterNames.map((name) => [name, null])) as unknown as SearchFilters;
@@ -52,10 +51,7 @@ export class CrawlBeside {
 
   /** A page that is found by its name. */
   async store(name: string): Promise<void> {
-    const url = `https://www.example.org/${name}`;
-    await seedPage(this.database.pool, { url, title: name, text: `A page about ${name}.` });
-    await seedChange(this.database.pool, { url, kind: "first-seen" });
-    await numberChanges(this.database.pool, worldNow);
+    await storePage(this.database.pool, name);
   }
 
   /** Until the index has these pages and no others. */

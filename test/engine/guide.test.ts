@@ -1,7 +1,10 @@
 /** What ops/runbook/scaling.md says of OpenSearch, by its own commands, while a coordinator's side of the search sends and asks. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { atEnd } from "../support/at-end.ts";
 import { isLong } from "../support/long.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -27,16 +30,7 @@ describe.skipIf(classes === null)("the guide's commands for OpenSearch", () => {
     await askEngine(`${engine.url}/pages,pages-2?ignore_unavailable=true`, { method: "DELETE" });
   });
 
-  /** The blocks below a heading, as functions that run them. */
-  function guided(heading: string): ((env?: NodeJS.ProcessEnv) => Promise<string>)[] {
-    const folder = temporaryFolder("nearcrawl-guide-");
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, ".curlrc"), curlSettings());
-    return blocksBelow(heading).map((lines) => async (env = {}) => {
-      const shell = { folder, database: crawl.database, withinMs };
-      return await runLines(lines, { ...shell, env: { HOME: folder, SEARCH: engine.url, ...env } });
-    });
-  }
+  const guided = (heading: string) => linesBelow(heading, crawl, engine.url);
 
   it("a snapshot in a folder brings back what it has, and what came since is sent again", async () => {
     await crawl.store("ferry");
@@ -122,3 +116,136 @@ describe.skipIf(classes === null)("the guide's commands for OpenSearch", () => {
     await askEngine(`${engine.url}/_cluster/settings`, { method: "PUT", body: { persistent } });
   }
 });
+
+describe.skipIf(classes === null || !isLong)("three nodes by the guide", () => {
+  it("answer searches and lose nothing, restarted one by one and with one killed", {
+    timeout: 600_000,
+  }, async () => {
+    const engine = await startOpenSearch(classes!, 3);
+    const proxy = await NodesProxy.open(engine.nodes.map(({ url }) => Number(new URL(url).port)));
+    const url = `http://127.0.0.1:${proxy.port}`;
+    const crawl = await CrawlBeside.start(url, "pages");
+    atEnd(
+      async () => await crawl.close(),
+      async () => await Promise.all([proxy.close(), engine.close()]),
+    );
+    await crawl.store("ferry");
+    await crawl.untilThere("ferry");
+    const [hold, letGo] = linesBelow("Nodes, one by one", crawl, url);
+    await letGo!();
+    const searching = keepsSearching(crawl, "ferry");
+
+    const names = ["ferry"];
+    for (const [at, node] of engine.nodes.entries()) {
+      await hold!();
+      await node.stop();
+      await crawl.store(`page-${at}`);
+      await node.start();
+      expect(await letGo!()).toContain('"status":"green"');
+      names.push(`page-${at}`);
+      await crawl.untilThere(...names);
+    }
+    await engine.nodes[0]!.stop("SIGKILL");
+    await crawl.store("killed");
+    await crawl.untilThere(...names, "killed");
+    await engine.nodes[0]!.start();
+    expect(await letGo!()).toContain('"status":"green"');
+
+    await crawl.untilThere(...names, "killed");
+    expect(await crawl.client.waiting()).toMatchObject({ refused: 0 });
+    const { answered, failed, longestMs } = await searching.end();
+    process.stderr.write(`searches: ${answered} answered, ${failed} failed, none for ${longestMs} ms\n`);
+    // Each node that goes breaks the searches that it was answering; a cluster without its manager elects another one.
+    expect(answered).toBeGreaterThan(20 * failed);
+    expect(longestMs).toBeLessThan(15_000);
+  });
+});
+
+/** The blocks below a heading of the guide, as functions that run them. */
+function linesBelow(heading: string, { database }: CrawlBeside, url: string) {
+  const folder = temporaryFolder("nearcrawl-guide-");
+  writeFileSync(join(folder, ".curlrc"), curlSettings());
+  return blocksBelow(heading).map(
+    (lines) =>
+      async (env: NodeJS.ProcessEnv = {}) =>
+        await runLines(lines, { folder, database, withinMs, env: { HOME: folder, SEARCH: url, ...env } }),
+  );
+}
+
+/** Searches all the while. An answer without the page is none. */
+function keepsSearching(crawl: CrawlBeside, name: string) {
+  const searched = { answered: 0, failed: 0, longestMs: 0 };
+  let isOver = false;
+  const running = (async () => {
+    for (let lastMs = performance.now(); !isOver; await delay(50)) {
+      const found = await crawl.found(name).catch(() => []);
+      const atMs = performance.now();
+      if (found.join() === name) {
+        searched.answered += 1;
+        searched.longestMs = Math.max(searched.longestMs, Math.round(atMs - lastMs));
+        lastMs = atMs;
+      } else searched.failed += 1;
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await running;
+      return searched;
+    },
+  };
+}
+
+/** Leads each connection to the next node that takes it. */
+class NodesProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(ports: readonly number[]) {
+    let turn = 0;
+    this.#server = createServer((client) => {
+      turn += 1;
+      this.#lead(
+        client,
+        ports.map((_, at) => ports[(turn + at) % ports.length]!),
+      );
+    });
+  }
+
+  static async open(ports: readonly number[]): Promise<NodesProxy> {
+    const proxy = new NodesProxy(ports);
+    await new Promise<void>((done) => proxy.#server.listen(0, "127.0.0.1", done));
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  #lead(client: Socket, [port, ...others]: readonly number[]): void {
+    if (port === undefined) return void client.destroy();
+    const node = connect(port, "127.0.0.1");
+    node.once("error", () => this.#lead(client, others));
+    node.once("connect", () => {
+      node.removeAllListeners("error");
+      for (const [one, other] of [
+        [client, node],
+        [node, client],
+      ] as const) {
+        this.#sockets.add(one);
+        one
+          .on("error", () => {})
+          .on("close", () => {
+            this.#sockets.delete(one);
+            other.destroy();
+          });
+        one.pipe(other);
+      }
+    });
+  }
+}
