@@ -140,7 +140,8 @@ export const ownRules = [
     advice: `Look at OpenSearch and its log: nearcrawl doctor says what it answers. Crawling goes on meanwhile; what waits is
       sent by itself when the engine takes it.`,
     runbook: `Only with \`search.engine = "opensearch"\`. Documents wait in the database, so its disk is what bounds the wait. Changes
-      that are no longer kept (policy changes.keepDays) are made good by sending all pages again.`,
+      that are no longer kept (policy changes.keepDays) are made good by sending all pages again. What to do in which case:
+      [scaling](scaling.md#what-happens-when).`,
     find: ({ own, nowMs }, seconds) =>
       own?.search == null || nowMs - own.search.sinceMs < seconds * 1000
         ? null
