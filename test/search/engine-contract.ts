@@ -353,29 +353,6 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
         );
       });
 
-      it("takes words for as rare as they are in their language, however few pages that has", async () => {
-        const page = (configuration: string, at: number, text: string): Page => ({
-          ...{ url: `https://h${at}.example/${configuration}`, text_search_config: configuration, text },
-        });
-        await pages(
-          ...Array.from({ length: 60 }, (_, at) =>
-            page("english", at, at < 3 ? "a crime story" : "a ferry story"),
-          ),
-          ...Array.from({ length: 3 }, (_, at) =>
-            page("portuguese", at, at < 2 ? "crime de novo" : "barco de novo"),
-          ),
-        );
-        const arms = await Promise.all(
-          ["english", "portuguese"].map((configuration) => armOf({ configuration, all: ["crime"] })),
-        );
-
-        const { matches } = await ask({ arms });
-
-        expect(matches.map(({ textSearchConfig }) => textSearchConfig)).toEqual([
-          ...["english", "english", "english", "portuguese", "portuguese"],
-        ]);
-      });
-
       it("puts pages of equal score in the order of their keys, and counts all of more than are wanted", async () => {
         const urls = Array.from({ length: 12 }, (_, at) => `https://h${at}.example/page`);
         await pages(...urls.map((url) => ({ url, text: "ferry harbour", headings: [] })));

@@ -38,11 +38,7 @@ const configurations: Readonly<Record<string, string>> = {
   tr: "turkish",
 };
 
-/** The configurations that have rules of their own, and `simple`, whose rule holds for all others. */
-export const stemmingNames: readonly string[] = [...new Set([...Object.values(configurations), "simple"])];
-
-export const stemmingNameOf = (configuration: string): string =>
-  stemmingNames.includes(configuration) ? configuration : "simple";
+const stemmed = new Set(Object.values(configurations));
 
 export const textSearchConfigOf = (language: string | null): string =>
   Object.hasOwn(configurations, language ?? "") ? configurations[language ?? ""]! : "simple";
@@ -51,7 +47,7 @@ const known = new Map<string, Promise<Stemming>>();
 
 /** A configuration without a stemmer leaves words as they are, as `simple` does. */
 export function stemmingOf(configuration: string): Promise<Stemming> {
-  const name = stemmingNameOf(configuration);
+  const name = stemmed.has(configuration) ? configuration : "simple";
   const stemming = known.get(name) ?? loaded(name);
   known.set(name, stemming);
   return stemming;

@@ -8,7 +8,7 @@
  */
 import type { Stemming } from "./stemming.ts";
 
-export { type Stemming, stemmingNameOf, stemmingNames, stemmingOf, textSearchConfigOf } from "./stemming.ts";
+export { type Stemming, stemmingOf, textSearchConfigOf } from "./stemming.ts";
 
 export interface Word {
   /** Lower case, composed (Unicode NFC), and at most `maxWordCharacters` long. */

@@ -161,7 +161,7 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
     expect(second).toMatchObject({ full: null, indexed: 2, deleted: 1, cursor: 5 });
     expect(await titles()).toEqual({ [www("b")]: "Second, changed", [www("c")]: "Third" });
     expect((await askEngine<Record<string, unknown>>(`${url}/${index}`))[index]).toMatchObject({
-      mappings: { dynamic: "false", properties: { terms_in_simple: { analyzer: "whitespace" } } },
+      mappings: { dynamic: "false", properties: { terms: { analyzer: "whitespace" } } },
     });
     expect(engine.requests.every(({ authorization }) => authorization === "Basic eDp5")).toBe(true);
   });

@@ -24,7 +24,7 @@ import type { EngineAnswer, EngineMatch, EngineQuestion, WrittenWord } from "./s
 import { openSqlite, type Sqlite, type SqliteValue } from "./sqlite-store.ts";
 
 /** A file of another format is thrown away. */
-const fileFormat = 2;
+const fileFormat = 1;
 
 /** Terms are separated by blanks only, and the tokenizer leaves all that is not ASCII as it is. See fts5-query.ts for `=`. */
 const tokenizer = `tokenize = "ascii tokenchars '='"`;
@@ -51,17 +51,7 @@ const schema = `
     page_rank real,
     uses text not null
   );
-  create table counted (config text primary key, pages integer not null) without rowid;
-  create trigger facts_more after insert on facts begin
-    insert into counted values (new.config, 1) on conflict do update set pages = pages + 1;
-  end;
-  create trigger facts_fewer after delete on facts begin
-    update counted set pages = pages - 1 where config = old.config;
-  end;
-  create trigger facts_other after update of config on facts when old.config <> new.config begin
-    update counted set pages = pages - 1 where config = old.config;
-    insert into counted values (new.config, 1) on conflict do update set pages = pages + 1;
-  end;
+  create index facts_config on facts (config);
   create virtual table terms using fts5 (
     title, headings, anchors, address, text, config, content = '', contentless_delete = 1, ${tokenizer}
   );
@@ -90,15 +80,15 @@ const mostWords = 100;
 
 export class Fts5Index implements ExportTarget {
   readonly #file: Sqlite;
+  #pages: number;
   #deadlineMs = 0;
   #rowsLooked = 0;
   #isLate = false;
 
   private constructor(file: Sqlite) {
     this.#file = file;
+    this.#pages = file.all<{ pages: number }>("select count(*) as pages from facts")[0]!.pages;
     file.define("in_time", () => this.#inTime());
-    // Of a damaged file this throws.
-    this.#counted();
   }
 
   /** `path` may be ":memory:". */
@@ -121,7 +111,7 @@ export class Fts5Index implements ExportTarget {
   }
 
   get pages(): number {
-    return sum(this.#counted().values());
+    return this.#pages;
   }
 
   get bytes(): number {
@@ -148,6 +138,7 @@ export class Fts5Index implements ExportTarget {
       );
       this.#file.exec("delete from facts; delete from kept");
     });
+    this.#pages = 0;
   }
 
   async state(): Promise<ExportState | string | null> {
@@ -188,6 +179,7 @@ export class Fts5Index implements ExportTarget {
   /** Searches between two pages see those that are written so far. */
   async write(operations: readonly Operation[]): Promise<Written> {
     const written = { indexed: 0, deleted: 0, alreadyThere: 0, rejected: 0 };
+    const pagesBefore = this.#pages;
     this.#file.exec("begin");
     try {
       let turnEndsMs = performance.now() + turnMs;
@@ -200,6 +192,7 @@ export class Fts5Index implements ExportTarget {
       this.#file.exec("commit");
       return written;
     } catch (error) {
+      this.#pages = pagesBefore;
       this.#file.exec("rollback");
       throw error;
     }
@@ -220,6 +213,7 @@ export class Fts5Index implements ExportTarget {
     const digest = digestOf(document);
     // The facts change without a new version, too: links and ranks.
     const number = this.#writeFacts(operation, digest);
+    if (before === undefined) this.#pages += 1;
     if (before?.digest === digest) return before.version === version ? "alreadyThere" : "indexed";
     if (before !== undefined) this.#removeTerms(number);
     const { title, headings, anchors, address, text } = await documentTerms(document);
@@ -247,6 +241,7 @@ export class Fts5Index implements ExportTarget {
   #remove(number: number): void {
     this.#removeTerms(number);
     this.#file.run("delete from facts where number = ?", [number]);
+    this.#pages -= 1;
   }
 
   #removeTerms(number: number): void {
@@ -276,30 +271,22 @@ export class Fts5Index implements ExportTarget {
         ...[expression, ...filter.values],
         atMost,
       ])[0]!.pages;
-    const counted = this.#counted();
-    const all = sum(counted.values());
     let [total, isExact] = [0, true];
     const best: { readonly number: number; readonly score: number }[] = [];
     for (const arm of arms) {
       const match = matchOf(arm);
       if (match === null) continue;
       const pages = count(match, mostCounted);
-      if (pages === 0) continue;
       total += pages;
       isExact &&= pages < mostCounted;
-      const own = sum(arm.configurations.map((name) => counted.get(name) ?? 0));
-      // BM25 takes all words of a small language for rare. They are as rare as they are in their language.
-      const share = Math.log(1 + own / pages) / Math.log(1 + all / pages);
       const inHeads = pages > mostRanked ? matchOf(arm, true)! : match;
       const ranked = pages > mostRanked && count(inHeads, most) >= most ? inHeads : match;
       best.push(
-        ...this.#file
-          .all<(typeof best)[number]>(
-            `select terms.rowid as number, -bm25(terms, ${weights}) as score ${where} and in_time()
+        ...this.#file.all<(typeof best)[number]>(
+          `select terms.rowid as number, -bm25(terms, ${weights}) as score ${where} and in_time()
            order by score desc limit ?`,
-            [ranked, ...filter.values, most],
-          )
-          .map(({ number, score }) => ({ number, score: score * share })),
+          [ranked, ...filter.values, most],
+        ),
       );
     }
     const scores = new Map(best.map(({ number, score }) => [number, score]));
@@ -322,13 +309,16 @@ export class Fts5Index implements ExportTarget {
   }
 
   configurations(): string[] {
-    return [...this.#counted().keys()];
-  }
-
-  /** Pages by configuration. */
-  #counted(): ReadonlyMap<string, number> {
-    const rows = this.#file.all<{ config: string; pages: number }>("select * from counted where pages > 0");
-    return new Map(rows.map(({ config, pages }) => [config, pages]));
+    return this.#file
+      .all<{ config: string }>(
+        `with recursive each (config) as (
+           select min(config) from facts
+           union all
+           select (select min(f.config) from facts f where f.config > each.config) from each where each.config is not null
+         )
+         select config from each where config is not null`,
+      )
+      .map(({ config }) => config);
   }
 
   /** People seldom mistype the first letter, so only words are looked at that begin with it, or with the second one. */
@@ -348,8 +338,6 @@ export class Fts5Index implements ExportTarget {
       .slice(0, mostWords);
   }
 }
-
-const sum = (numbers: Iterable<number>) => [...numbers].reduce((all, one) => all + one, 0);
 
 /** For files that turn out to be damaged. */
 export function removeIndex(path: string): void {

@@ -3,7 +3,7 @@
  * (document-terms.ts), so the engine only splits them at blanks. Fields not named here are stored and not indexed.
  */
 import { z } from "zod";
-import { stemmingNameOf, stemmingNames, wordsIn } from "#core/words/words";
+import { wordsIn } from "#core/words/words";
 import { exportStateSchema } from "../export/export-index.ts";
 import type { ExportedDocument } from "../export/export-operation.ts";
 import { type DocumentTerms, documentTerms, termWeights } from "./document-terms.ts";
@@ -27,9 +27,6 @@ const terms = { type: "text", analyzer: "whitespace" } as const;
 /** Kept as sent, and read by its name only. */
 const stored = { type: "object", enabled: false } as const;
 
-/** A field for each language's rules, so that a word is as rare as it is in its language, however few pages that has. */
-export const termsField = (configuration: string) => `terms_in_${stemmingNameOf(configuration)}`;
-
 export const indexBody = {
   settings: {
     // One node is then green, and of several another one has a copy.
@@ -40,11 +37,10 @@ export const indexBody = {
   mappings: {
     dynamic: false,
     // They are made of what is kept. A copy of them would be as large as that.
-    _source: { excludes: ["key", "terms_in_*", "title_terms", "written", "sites", "date"] },
+    _source: { excludes: ["key", "terms", "title_terms", "written", "sites", "date"] },
     properties: {
       ...{ key: keyword, url: longKeyword, host: keyword, sites: keyword },
-      ...Object.fromEntries(stemmingNames.map((name) => [termsField(name), terms])),
-      title_terms: terms,
+      ...{ terms, title_terms: terms },
       written: { type: "text", analyzer: "whitespace", index_options: "docs", norms: false },
       ...{ text_search_config: keyword, language: keyword, country: keyword, content_type: keyword },
       canonical_url: longKeyword,
@@ -70,9 +66,7 @@ export async function indexedDocument(id: string, document: ExportedDocument): P
     sites: sitesOf(host),
     date: published_at ?? fetched_at,
     // All fields are one to the engine, with a gap between them, so that a word is as rare in each: a field repeats by its weight.
-    [termsField(document.text_search_config)]: termFields.flatMap((field) =>
-      Array<string>(termWeights[field]).fill(terms[field]),
-    ),
+    terms: termFields.flatMap((field) => Array<string>(termWeights[field]).fill(terms[field])),
     title_terms: terms.title,
     written: [...written].join(" "),
   });

@@ -3,7 +3,6 @@ import { isOneOfPair } from "#core/words/words";
 import { preferenceAnswers } from "#protocol/preferences";
 import { contentTypes, unstated } from "../query.ts";
 import type { SearchFilters } from "../search-answer.ts";
-import { termsField } from "./opensearch-mapping.ts";
 import type { EngineQuestion, TermArm, TermSequence } from "./search-engine.ts";
 
 type Query = Readonly<Record<string, unknown>>;
@@ -16,19 +15,14 @@ export function queryOf({ arms, filters }: Pick<EngineQuestion, "arms" | "filter
 }
 
 function armQuery({ configurations, all, title, none }: TermArm): Query {
-  const inLanguage = (field: string) => ({
-    bool: {
-      must: all.map((group) => anyOf(group.map((sequence) => inField(field, sequence)))),
-      must_not: none.map((sequence) => inField(field, sequence)),
-    },
-  });
   return {
     bool: {
       filter: [{ terms: { text_search_config: configurations } }],
       must: [
-        anyOf([...new Set(configurations.map(termsField))].map(inLanguage)),
+        ...all.map((group) => anyOf(group.map((sequence) => inField("terms", sequence)))),
         ...title.map((sequence) => inField("title_terms", sequence)),
       ],
+      must_not: none.map((sequence) => inField("terms", sequence)),
     },
   };
 }
@@ -37,7 +31,7 @@ function armQuery({ configurations, all, title, none }: TermArm): Query {
 const anyOf = (should: readonly Query[]): Query =>
   should.length === 0 ? { match_none: {} } : { bool: { should, minimum_should_match: 1 } };
 
-function inField(field: string, sequence: TermSequence): Query {
+function inField(field: "terms" | "title_terms", sequence: TermSequence): Query {
   const query = sequence.join(" ");
   if (!isOneOfPair(sequence.at(-1) ?? ""))
     return sequence.length === 1 ? { term: { [field]: query } } : { match_phrase: { [field]: query } };
