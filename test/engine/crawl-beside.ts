@@ -1,10 +1,12 @@
 /** A database whose pages change, and a coordinator's side of OpenSearch that sends and asks. */
+import { numberChanges } from "#coordinator/crawl/changes/change-writes";
 import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-store";
 import { filterNames, type SearchFilters } from "#coordinator/tell/search/search-answer";
 import { silentLog } from "#core/log";
 import type { Database } from "#db/server-database";
 import { testDatabase } from "../support/database.ts";
-import { seedWorld } from "../support/seed-world.ts";
+import { seedChange } from "../support/seed-changes.ts";
+import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
 import { documentsOf } from "./open-search.ts";
 import { storePage } from "./store-page.ts";
@@ -52,6 +54,14 @@ export class CrawlBeside {
   /** A page that is found by its name. */
   async store(name: string): Promise<void> {
     await storePage(this.database.pool, name);
+  }
+
+  /** As a result that says noindex. */
+  async hide(name: string): Promise<void> {
+    const { pool } = this.database;
+    await pool.query("update page set noindex = true where title = $1", [name]);
+    await seedChange(pool, { url: `https://www.example.org/${name}`, kind: "changed" });
+    await numberChanges(pool, worldNow);
   }
 
   /** Until the index has these pages and no others. */

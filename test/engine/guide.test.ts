@@ -32,13 +32,15 @@ describe.skipIf(classes === null)("the guide's commands for OpenSearch", () => {
 
   const guided = (heading: string) => linesBelow(heading, crawl, engine.url);
 
-  it("a snapshot in a folder brings back what it has, and what came since is sent again", async () => {
+  it("a snapshot in a folder brings back what it has, but what was hidden since, and what came since is sent again", async () => {
     await crawl.store("ferry");
-    await crawl.untilThere("ferry");
+    await crawl.store("pier");
+    await crawl.untilThere("ferry", "pier");
     const [take] = guided("Snapshots");
     const told = await take!();
     expect(told).toContain('"state":"SUCCESS"');
     await crawl.store("boat");
+    await crawl.hide("pier");
     await crawl.untilThere("boat", "ferry");
     // The cursor stays, as it would if a node had lost the documents.
     const query = { exists: { field: "url" } };
