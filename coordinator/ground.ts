@@ -48,6 +48,7 @@ import { createIncidentStore } from "./tell/fleet/incident-store.ts";
 import { lastMinute } from "./tell/overview/figure-store.ts";
 import { Counters } from "./tell/overview/metrics.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
+import { openSearchEngine } from "./tell/search/start.ts";
 import { OwnCertificate } from "./web/own-certificate.ts";
 
 /** A connection attempt that takes longer counts as failed. */
@@ -153,12 +154,16 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
     send: (...sent) => fleet.send(...sent),
   });
   const knownUrls = new KnownUrls();
+  const searchEngine = openSearchEngine({
+    ...{ database: options.database, settings: config.search, folder: options.searchFolder ?? null, log },
+    ...{ authorization: options.searchAuthorization ?? null, leads: () => presence.leads },
+  });
   const stores = {
     subnets: createSubnetStore(pool),
     crawlers: createCrawlerStore(pool, presence.number),
     delegations: createDelegationStore(pool, () => heldBySomebody(fleet, state, config), presence.number),
     frontier: createFrontierStore(pool, (hosts) => idle.noteHosts(hosts)),
-    results: createResultStore(pool, knownUrls),
+    results: createResultStore(pool, knownUrls, searchEngine.texts),
     identities: createIdentityStore(pool),
     signingKeys: createSigningKeyStore(pool),
   };
@@ -218,7 +223,19 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
       stores,
       incidents,
     },
-    ...{ knownUrls, snapshots, watch, health, resolver, denied, anycast, readAnycast, others, settling },
+    ...{
+      knownUrls,
+      searchEngine,
+      snapshots,
+      watch,
+      health,
+      resolver,
+      denied,
+      anycast,
+      readAnycast,
+      others,
+      settling,
+    },
     heartbeats: new Heartbeats(stores.crawlers),
   };
 }

@@ -43,7 +43,7 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
     await ground.end();
   };
   try {
-    const opened = openRooms(ground, options);
+    const opened = openRooms(ground);
     rooms = opened.rooms;
     for (const room of rooms) await room.begin?.();
     // While the rooms start, visitors already get pages, but crawlers are not served yet.
@@ -68,10 +68,10 @@ export async function startCoordinator(options: CoordinatorOptions): Promise<Run
   };
 }
 
-async function openPages(ground: Ground, { jobPorts, searchEngine, live }: OpenRooms): Promise<Web> {
+async function openPages(ground: Ground, { jobPorts, live }: OpenRooms): Promise<Web> {
   const { config, watch, now, log } = ground;
   return await openWebServer({
-    ...{ ...ground, metrics: ground.counters.metrics, live, searchEngine, certificate: watch.certificate },
+    ...{ ...ground, metrics: ground.counters.metrics, live, certificate: watch.certificate },
     attach: (server) => ground.gateway.attach(server),
     beforeAnswer: ground.journal.catchUp,
     readiness: readinessReads(watch.database.pool),

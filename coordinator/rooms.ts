@@ -2,7 +2,6 @@
 
 import { jobs } from "#core/scheduler";
 import { within } from "#core/timer-ms";
-import type { CoordinatorOptions } from "./config.ts";
 import { following } from "./core/policy.ts";
 import { scheduleChanges } from "./crawl/changes/start.ts";
 import { scheduleChannels } from "./crawl/channels/start.ts";
@@ -47,7 +46,6 @@ import {
   scheduleUpkeep,
 } from "./tell/overview/start.ts";
 import { scheduleReports } from "./tell/reports/start.ts";
-import { openSearchEngine, type RunningEngine } from "./tell/search/start.ts";
 import { scheduleSites } from "./tell/sites/start.ts";
 import { retentionDuties } from "./tell/storage/start.ts";
 import { randomSecrets } from "./web/secrets.ts";
@@ -69,20 +67,12 @@ export interface OpenRooms {
   readonly rooms: readonly Room[];
   /** Shared by jobs of several rooms and the pages. */
   readonly jobPorts: BalanceJobPorts;
-  readonly searchEngine: RunningEngine;
   /** The coordinator's live state, for pages and gauges. */
   readonly live: () => LiveState;
 }
 
 /** Opens the rooms. From then on, the gateway passes crawlers' messages to them. */
-export function openRooms(
-  ground: Ground,
-  {
-    database,
-    searchFolder = null,
-    searchAuthorization = null,
-  }: Pick<CoordinatorOptions, "database" | "searchFolder" | "searchAuthorization">,
-): OpenRooms {
+export function openRooms(ground: Ground): OpenRooms {
   const { pool, config, log, now, version, timekeeper, state, counters, incidents, fleet, stores } = ground;
   const { others, resolver, health, settling, idle, denied, anycast, budget } = ground;
   const nowMs = () => performance.now();
@@ -174,11 +164,7 @@ export function openRooms(
     },
     gateway: { ...probing.fleet, here: own.online, send },
   };
-  const searchEngine = openSearchEngine({
-    ...{ database, settings: config.search, folder: searchFolder, authorization: searchAuthorization },
-    ...{ leads, log },
-  });
-  health.watchSearch(() => searchEngine.fault?.() ?? null);
+  health.watchSearch(() => ground.searchEngine.fault?.() ?? null);
   const live = () => liveState({ ...ground, queue: delegations.queue });
   const rooms: Room[] = [
     ground.policies,
@@ -226,7 +212,7 @@ export function openRooms(
         });
       },
     },
-    ownRoom(ground, { searchEngine, live }),
+    ownRoom(ground, live),
   ];
   ground.gateway.handle(
     fleetMessageHandlers(
@@ -254,7 +240,7 @@ export function openRooms(
     ground,
     async () => void (await Promise.all([keys.review(), moves.review()])),
   );
-  return { rooms: [followers, ...rooms], jobPorts, searchEngine, live };
+  return { rooms: [followers, ...rooms], jobPorts, live };
 }
 
 /** Follows registry imports and operators' changes of the fleet. */
@@ -275,11 +261,9 @@ function followDatabase(ground: Ground, onChange: () => Promise<void>): Room {
 }
 
 /** Serves crawlers while the database answers, and reports the coordinator's health. */
-function ownRoom(
-  ground: Ground,
-  { searchEngine, live }: { readonly searchEngine: RunningEngine; readonly live: () => LiveState },
-): Room {
-  const { timekeeper, gateway, presence, others, counters, pool, keepReleases, log, now } = ground;
+function ownRoom(ground: Ground, live: () => LiveState): Room {
+  const { timekeeper, gateway, presence, others, counters, pool, keepReleases, log, now, searchEngine } =
+    ground;
   const { certificate } = ground.watch;
   const lookAtCertificate = async () => {
     const before = certificate?.facts().notTaken ?? null;

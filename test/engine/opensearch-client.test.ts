@@ -54,6 +54,8 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
 
   const store = async (title: string) => await storePage(pool, title);
 
+  const textsHere = async () =>
+    (await pool.query<{ text: string }>("select text from document")).rows.map(({ text }) => text);
   const titles = async () =>
     [...(await documentsOf(`${engine}/${index}`)).values()].map(({ title }) => title).sort();
   const untilThere = async (...expected: readonly string[]) =>
@@ -83,6 +85,10 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     // As if a batch had been under way: the engine makes an index by itself.
     await askEngine(`${engine}/${index}/_doc/1`, { method: "PUT", body: { url: "x" } });
 
+    // Its text is nowhere, until the page has been fetched again.
+    await untilThere();
+    await pool.query("delete from page");
+    await store("ferry");
     await untilThere("ferry");
 
     await until(() => client.state().type === "ready", withinMs);
@@ -140,6 +146,7 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     await untilThere("ferry");
     await until(async () => ((await client.waiting())?.refused ?? 0) > 0, withinMs);
     expect(await client.waiting()).toMatchObject({ changes: 0, refused: 1 });
+    expect(await textsHere()).toEqual(["A page about boat."]);
   });
 
   it("has each page once where two coordinators would send, and where one only asks", async () => {

@@ -29,18 +29,20 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
     client.start();
     const titles = async () =>
       [...(await documentsOf(`${engine.url}/pages`)).values()].map(({ title }) => title).sort();
+    const texts = async () => (await database.pool.query("select text from document")).rows;
     return {
-      ...{ engine, client, store: async (title: string) => await storePage(database.pool, title) },
+      ...{ engine, client, texts, store: async (title: string) => await storePage(database.pool, title) },
       untilThere: async (...expected: readonly string[]) =>
         await until(async () => (await titles()).join() === expected.join(), withinMs),
     };
   }
 
   it("let documents wait, which are sent when the only one is back with its data", async () => {
-    const { engine, client, store, untilThere } = await opened(1);
+    const { engine, client, store, texts, untilThere } = await opened(1);
     await store("ferry");
     await untilThere("ferry");
     await until(() => client.state().type === "ready", withinMs);
+    await until(async () => (await texts()).length === 0, withinMs);
     await engine.nodes[0]!.stop("SIGKILL");
     await store("boat");
 
@@ -52,6 +54,7 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
       withinMs,
     );
     expect(client.fault()?.since).toEqual(worldNow);
+    expect(await texts()).toEqual([{ text: "A page about boat." }]);
 
     await engine.nodes[0]!.start();
     await untilThere("boat", "ferry");
@@ -62,7 +65,7 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
   });
 
   it("do not stop the others of a cluster, and nothing is lost", { timeout: 300_000 }, async () => {
-    const { engine, client, store, untilThere } = await opened(3);
+    const { engine, client, store, texts, untilThere } = await opened(3);
     const names = Array.from({ length: 12 }, (_, at) => `page-${String(at).padStart(2, "0")}`);
     await store(names[0]!);
     await untilThere(names[0]!);
@@ -79,5 +82,6 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
 
     await untilThere(...names);
     await until(async () => (await client.waiting())?.changes === 0, withinMs);
+    await until(async () => (await texts()).length === 0, withinMs);
   });
 });

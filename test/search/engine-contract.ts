@@ -498,7 +498,8 @@ export function engineContract(name: string, open: () => Promise<OpenedEngine>):
 type Page = Partial<ExportedDocument> & Pick<ExportedDocument, "url">;
 
 const defaults: Omit<ExportedDocument, "url" | "host" | "change"> = {
-  ...{ title: "", description: "", headings: [], text: "", unquoted: null, snippet_characters: null },
+  ...{ title: "", description: "", headings: [], heading_levels: [], structured: null },
+  ...{ text: "", unquoted: null, snippet_characters: null },
   ...{ text_search_config: "english", language: null, country: null, content_type: "text/html" },
   ...{ canonical_url: null, published_at: null, modified_at: null, fetched_at: "2026-01-15T12:00:00.000Z" },
   ...{ crawler: null, words: 1, linking_hosts: 0, page_rank: null, anchors: [] },

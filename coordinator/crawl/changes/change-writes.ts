@@ -1,14 +1,16 @@
 /** Writes a batch's changes to table page_change_inbox, in the transaction that stores its results. */
 import { deflateRawSync } from "node:zlib";
 import type { Pool, PoolClient } from "pg";
+import { within } from "#core/timer-ms";
 import { nameOf, type UrlAddress } from "#core/url-key";
-import { asInteger, clean, inTransaction, rowsGiven } from "../../database/transaction.ts";
-import { type CountedResult, indexedPage } from "../batch/accepted-result.ts";
+import { asInteger, clean, columnsOf, inTransaction, rowsGiven } from "../../database/transaction.ts";
+import { type ArrivedResult, type CountedResult, indexedPage } from "../batch/accepted-result.ts";
 import type { ChangedLink } from "../batch/found-urls.ts";
 import { fetchedAtOf, reasonOf, replacesPage } from "../batch/result-rows.ts";
 import { asksPayment } from "../batch/visit.ts";
 import { changesOfVisit, type SeenPage, statedChange, type Visit } from "./page-change.ts";
-import { type IndexedText, keptDifference, mostTextCharacters, textDifference } from "./text-difference.ts";
+import { type PageText, type TextsElsewhere, textsOf } from "./page-text-reads.ts";
+import { keptDifference, mostTextCharacters, textDifference } from "./text-difference.ts";
 
 interface Known {
   readonly before: SeenPage | null;
@@ -19,11 +21,12 @@ interface Known {
 export async function watchChanges(
   client: PoolClient,
   { results, now }: { readonly results: readonly CountedResult[]; readonly now: Date },
+  texts: ReadonlyMap<string, PageText> = new Map(),
 ): Promise<(links: LinkChanges) => Promise<void>> {
   const replaced = results.filter(({ result }) => replacesPage(result.outcome));
   const asTheyWere = results.filter(({ result, stated }) => stated && indexedPage(result) === null);
   const known = await knownPages(client, replaced);
-  const differences = await differencesOf(client, replaced, known);
+  const differences = await differencesOf(client, replaced, { known, texts });
   return async (links) => {
     const added = countByPage(links.added);
     const removed = countByPage(links.removed);
@@ -148,14 +151,40 @@ function rowsFor(
   }));
 }
 
-type TextRow = UrlAddress &
-  Omit<IndexedText, "headings"> & { readonly headings: readonly { readonly text: string }[] };
+/** An answer that takes longer is not waited for. */
+const textsMs = 1000;
+
+/**
+ * The texts that only a search engine has, of pages that these results change. It is asked before the results' transaction,
+ * and without its answer the changes have no difference.
+ */
+export async function replacedTexts(
+  pool: Pool,
+  results: readonly ArrivedResult[],
+  elsewhere: TextsElsewhere,
+): Promise<ReadonlyMap<string, PageText>> {
+  const pages = results.flatMap(({ key, result }) => {
+    const page = indexedPage(result);
+    return page === null ? [] : [{ ...key, digest: page.digest }];
+  });
+  const { rows } = await pool.query<UrlAddress>(
+    `select p.host_hash as "hostHash", p.url_hash as "urlHash"
+     from unnest($1::bigint[], $2::bigint[], $3::text[]) as given (host_hash, url_hash, digest)
+     join page p using (host_hash, url_hash)
+     where p.digest <> given.digest`,
+    columnsOf(pages, ["hostHash", "urlHash", "digest"]),
+  );
+  return (await within(textsMs, textsOf(pool, rows, elsewhere))) ?? new Map();
+}
 
 /** Returns the differences as stored, keyed by `nameOf`. Pages that are or were not to be searched have none. */
 async function differencesOf(
   client: PoolClient,
   replaced: readonly CountedResult[],
-  known: ReadonlyMap<string, Known>,
+  {
+    known,
+    texts,
+  }: { readonly known: ReadonlyMap<string, Known>; readonly texts: ReadonlyMap<string, PageText> },
 ): Promise<Map<string, Buffer>> {
   const changed = new Map(
     replaced.flatMap((counted) => {
@@ -167,19 +196,17 @@ async function differencesOf(
   );
   if (changed.size === 0) return new Map();
   const keys = [...changed.values()].map(({ key }) => key);
-  const { rows } = await client.query<TextRow>(
-    `select d.host_hash as "hostHash", d.url_hash as "urlHash", d.description, d.headings,
-       left(d.text, ${mostTextCharacters}) as text, d.snippet_characters as "snippetCharacters"
-     from unnest($1::bigint[], $2::bigint[]) as given (host_hash, url_hash)
-     join document d using (host_hash, url_hash)`,
-    [keys.map(({ hostHash }) => hostHash), keys.map(({ urlHash }) => urlHash)],
+  const old = await textsOf(client, keys, async (pages) =>
+    pages.map((page) => texts.get(nameOf(page)) ?? null),
   );
   return new Map(
-    rows.flatMap((row) => {
-      const name = nameOf(row);
+    [...old].flatMap(([name, before]) => {
       const { headings, description, text, snippetCharacters = null } = changed.get(name)!.after;
       const difference = textDifference(
-        { ...row, headings: row.headings.map(({ text }) => text) },
+        {
+          ...{ ...before, text: before.text.slice(0, mostTextCharacters) },
+          headings: before.headings.map((heading) => heading.text),
+        },
         {
           ...{ description: clean(description), text: clean(text.slice(0, mostTextCharacters)) },
           ...{ headings: headings.map((heading) => clean(heading.text)), snippetCharacters },

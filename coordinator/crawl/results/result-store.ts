@@ -17,7 +17,8 @@ import {
 import type { AdmittedUrl, PageWorth } from "../batch/found-urls.ts";
 import { type Batch, fetchedAtOf, fetchRow, type LinkFacts, urlRow } from "../batch/result-rows.ts";
 import { withoutUnwantedText } from "../batch/stated-uses.ts";
-import { watchChanges } from "../changes/change-writes.ts";
+import { replacedTexts, watchChanges } from "../changes/change-writes.ts";
+import type { PageText, TextsElsewhere } from "../changes/page-text-reads.ts";
 import {
   type LeaseOfTurn,
   type LeaseTransaction,
@@ -49,8 +50,8 @@ import { hearStatements } from "./stated-uses-store.ts";
 
 export type ResultStore = ReturnType<typeof createResultStore>;
 
-/** If `known` is null, every URL is looked up in the frontier. */
-export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
+/** If `known` is null, every URL is looked up in the frontier. `elsewhere`: texts that the database no longer has. */
+export function createResultStore(pool: Pool, known: KnownUrls | null = null, elsewhere?: TextsElsewhere) {
   return {
     /**
      * Stores pages, fetches, links, frontier, leases and the acknowledged sequence in one transaction per batch. A
@@ -64,7 +65,10 @@ export function createResultStore(pool: Pool, known: KnownUrls | null = null) {
       now: Date;
       /** The sequence to acknowledge. Results without a key are not in `results` but count as taken. */
       lastSequence: number;
-    }): Promise<TakenResults> => await take(pool, { ...batch, known }),
+    }): Promise<TakenResults> => {
+      const texts = elsewhere && (await replacedTexts(pool, batch.results, elsewhere));
+      return await take(pool, { ...batch, known, ...(texts && { texts }) });
+    },
 
     /** Returns each crawler's fetches and wire bytes from `since` on, to restore its daily budget. */
     async fetchesSince(since: Date): Promise<{ crawlerId: CrawlerId; pages: number; bytes: number }[]> {
@@ -167,7 +171,11 @@ function sumOfTaken(a: TakenResults, b: TakenResults): TakenResults {
 // Results arrive at least once and are stored exactly once: the row of the crawler's spool, which holds the highest
 // committed sequence, is locked first and raised in the same transaction that stores the results.
 
-type ResultBatch = Parameters<ResultStore["take"]>[0] & { readonly known: KnownUrls | null };
+type ResultBatch = Parameters<ResultStore["take"]>[0] & {
+  readonly known: KnownUrls | null;
+  /** Of pages that may be replaced, by `nameOf`. */
+  readonly texts?: ReadonlyMap<string, PageText>;
+};
 
 /** Stores a batch within the caller's transaction: the new results under a lease, and the acknowledged sequence. */
 async function takeBatch(
@@ -238,7 +246,7 @@ async function acknowledge(client: PoolClient, batch: ResultBatch): Promise<void
 /** Locks and writes only the pages' hosts. Effects on other hosts go to the outbox. */
 async function store(
   { client, turns }: LeaseTransaction,
-  { crawlerId, scope, now, known }: ResultBatch,
+  { crawlerId, scope, now, known, texts }: ResultBatch,
   results: readonly CountedResult[],
 ): Promise<AddedUrls & { readonly posted: number }> {
   const batch: Batch = { crawlerId, results, now };
@@ -253,7 +261,7 @@ async function store(
   const [added, removed] = [divide(links.added, pageHosts), divide(links.removed, pageHosts)];
   await lockHosts(client, pageHosts);
   await noteNamedSitemaps(client, results);
-  const noteChanges = await watchChanges(client, batch);
+  const noteChanges = await watchChanges(client, batch, texts);
   await insertFetches(client, batch);
   await touchSites(client, batch);
   const nearDuplicates = await writePages(client, batch);

@@ -1,11 +1,12 @@
 /** Reads what the index knows about one page from its own row, its URL's and its host's. */
 
 import type { Pool } from "pg";
-import type { UrlKey } from "#core/url-key";
+import { nameOf, type UrlKey } from "#core/url-key";
 import { maySearch } from "#protocol/preferences";
 import { linkingHosts, linksTo } from "../../crawl/batch/link-sql.ts";
 import { changesOfUrl } from "../../crawl/changes/change-feed-reads.ts";
 import { changeWords, type PageChange } from "../../crawl/changes/page-change.ts";
+import { noText, type TextsElsewhere, textsOf } from "../../crawl/changes/page-text-reads.ts";
 import type { PageReport } from "../../crawl/frontier/frontier-reports-api.ts";
 import { isHeldUrl } from "../../crawl/frontier/held-url-store.ts";
 import { isOptedOut } from "../../crawl/frontier/site-rule-writes.ts";
@@ -27,7 +28,7 @@ import {
 /** The facts in the row itself, and next to them what the other facts are made of. */
 type OwnFacts = Omit<PageFacts, "alike" | "outLinks" | "inLinks" | "stated" | "changes" | "fetches">;
 
-type Row = Omit<OwnFacts, "validators" | "robots"> & {
+type Row = Omit<OwnFacts, "validators" | "robots" | "description" | "headings" | "structured" | "excerpt"> & {
   readonly noindex: boolean;
   readonly optedOut: boolean;
   readonly etag: string | null;
@@ -53,8 +54,13 @@ interface OwnText extends PageKey {
   readonly firstUrlHash: string | null;
 }
 
-export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<PageFacts | NoPage> {
-  const own = await ownPage(pool, key, offsets);
+export async function pageOf(
+  pool: Pool,
+  key: PageKey,
+  offsets: PageOffsets,
+  elsewhere?: TextsElsewhere,
+): Promise<PageFacts | NoPage> {
+  const own = await ownPage(pool, key, offsets, elsewhere);
   if ("type" in own) return own;
   const most = offsets.inLinks + linksShown;
   const [alike, targets, into] = await Promise.all([
@@ -80,7 +86,12 @@ export async function pageOf(pool: Pool, key: PageKey, offsets: PageOffsets): Pr
   };
 }
 
-async function ownPage(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<OwnPage | NoPage> {
+async function ownPage(
+  pool: Pool,
+  key: PageKey,
+  offsets: PageOffsets,
+  elsewhere: TextsElsewhere | undefined,
+): Promise<OwnPage | NoPage> {
   const { rows } = await pool.query<Row>(pageSql, [key.hostHash, key.urlHash]);
   if (rows[0] === undefined) return await withoutPage(pool, key);
   const { noindex, optedOut, etag, lastModified, robotsState, robotsAt, ...row } = withIsoDates(rows[0]);
@@ -89,15 +100,18 @@ async function ownPage(pool: Pool, key: PageKey, offsets: PageOffsets): Promise<
   const stated = await statedUsesOf(pool, key);
   if (stated !== null && !maySearch(stated.statements)) return { type: "not-searched", stated };
   if (noindex) return { type: "noindex" };
-  const [changes, fetches, outLinks] = await Promise.all([
+  const [texts, changes, fetches, outLinks] = await Promise.all([
+    textsOf(pool, [key], elsewhere),
     changesOfUrl(pool, key, changesShown),
     fetchesOf(pool, key, { offset: offsets.fetches, limit: linksShown }),
     linksOut(pool, key, { offset: offsets.outLinks, limit: linksShown }),
   ]);
   const robots = robotsState === null || robotsAt === null ? null : { state: robotsState, at: robotsAt };
+  const { description, headings, structured, text, snippetCharacters } = texts.get(nameOf(key)) ?? noText;
+  const excerpt = text.slice(0, Math.min(excerptCharacters, snippetCharacters ?? excerptCharacters));
   return {
     facts: {
-      ...{ ...facts, validators: { etag, lastModified }, robots },
+      ...{ ...facts, description, headings, structured, excerpt, validators: { etag, lastModified }, robots },
       ...{ stated, changes: changes.map(changeLine), fetches },
     },
     text: { ...key, group, digest: facts.digest, firstHostHash, firstUrlHash },
@@ -115,11 +129,10 @@ function changeLine(change: PageChange): PageFacts["changes"][number] {
 const excerptCharacters = 600;
 
 const pageSql = `
-  select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title, d.description, d.headings,
-    left(d.text, least(${excerptCharacters}, d.snippet_characters)) as excerpt,
+  select p.url, p.host, p.host_hash as "hostHash", p.url_hash as "urlHash", p.title,
     p.language, p.declared_language as "declaredLanguage", p.detected_language as "detectedLanguage",
     p.text_search_config as "textSearchConfig", p.content_type as "contentType", p.status,
-    p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt", d.structured,
+    p.canonical_url as "canonicalUrl", p.published_at as "publishedAt", p.modified_at as "modifiedAt",
     p.fetched_at as "fetchedAt", c.name as crawler, s.country, p.words,
     coalesce(p.needs_scripts, false) as "needsScripts", p.body_bytes as "bodyBytes",
     p.wire_bytes as "wireBytes", p.shipped_bytes as "shippedBytes", p.digest, p.simhash,
@@ -129,7 +142,6 @@ const pageSql = `
     u.discovered_at as "discoveredAt", u.next_fetch_at as "nextFetchAt", coalesce(u.visits, 0) as visits, u.depth,
     p.text_group as "textGroup", p.duplicate_host_hash as "firstHostHash", p.duplicate_url_hash as "firstUrlHash"
   from page p
-  join document d using (host_hash, url_hash)
   cross join lateral ${linkingHosts("p.url_hash", 0)} linking
   left join frontier_url u using (host_hash, url_hash)
   left join frontier_host h using (host_hash)
@@ -310,13 +322,16 @@ const counted = (entries: number) => ({
 // What the index knows about one URL.
 
 /** Returns null if the URL has no page. The page that it nearly equals is named as long as that page still has this text. */
-export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | null> {
-  const { rows } = await pool.query<PageReport>(
+export async function pageReport(
+  pool: Pool,
+  key: UrlKey,
+  elsewhere: TextsElsewhere | undefined,
+): Promise<PageReport | null> {
+  const { rows } = await pool.query<Omit<PageReport, "structured">>(
     `select p.title, p.language, p.words, p.declared_language as "declaredLanguage",
        p.detected_language as "detectedLanguage", p.published_at as "publishedAt", p.modified_at as "modifiedAt",
-       d.structured, q.url as "duplicateOf"
+       q.url as "duplicateOf"
      from page p
-     join document d using (host_hash, url_hash)
      left join page q
        on q.host_hash = p.duplicate_host_hash
        and q.url_hash = p.duplicate_url_hash
@@ -324,7 +339,9 @@ export async function pageReport(pool: Pool, key: UrlKey): Promise<PageReport | 
      where p.host_hash = $1 and p.url_hash = $2`,
     [key.hostHash, key.urlHash],
   );
-  return rows[0] === undefined ? null : withIsoDates(rows[0]);
+  if (rows[0] === undefined) return null;
+  const { structured } = (await textsOf(pool, [key], elsewhere)).get(nameOf(key)) ?? noText;
+  return { ...withIsoDates(rows[0]), structured };
 }
 
 /**

@@ -1,7 +1,8 @@
 /** What the search reads besides the engine: pages as they may be shown now, and its own answers of the last seconds. */
 import { LRUCache } from "lru-cache";
 import type { Pool } from "pg";
-import type { UrlAddress } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
+import { noText, textsOf } from "../../crawl/changes/page-text-reads.ts";
 import { columnsOf } from "../../database/transaction.ts";
 import type { SearchEngine } from "./engine/search-engine.ts";
 import type { PageReads } from "./page-facts.ts";
@@ -17,28 +18,36 @@ export function createSearchReads(
   const answers = new KeptAnswers(nowMs);
   return {
     engine,
-    shown: async (keys) => await shownPages(pool, keys),
+    shown: async (keys) => await shownPages(pool, keys, engine.texts),
     keep: async (question, make) => await answers.of(question, make),
-    page: async (key, offsets) => await pageOf(pool, key, offsets),
+    page: async (key, offsets) => await pageOf(pool, key, offsets, engine.texts),
   };
 }
 
 /** Leaves out pages that are gone by now, ask not to be shown, or whose site opted out or does not want them searched. */
-async function shownPages(pool: Pool, keys: readonly UrlAddress[]): Promise<(ShownPage | null)[]> {
+async function shownPages(
+  pool: Pool,
+  keys: readonly UrlAddress[],
+  elsewhere: SearchEngine["texts"],
+): Promise<(ShownPage | null)[]> {
   if (keys.length === 0) return [];
-  const { rows } = await pool.query<ShownPage & { readonly at: number }>({
+  const texts = textsOf(pool, keys, elsewhere);
+  const shown = pool.query<Pick<ShownPage, "url" | "title" | "words"> & { readonly at: number }>({
     name: "search-shown",
-    text: `select k.at::int, p.url, p.title, p.words, d.description, d.text, d.snippet_characters as "snippetCharacters"
+    text: `select k.at::int, p.url, p.title, p.words
       from unnest($1::bigint[], $2::bigint[]) with ordinality as k (host_hash, url_hash, at)
       join page p using (host_hash, url_hash)
-      join document d using (host_hash, url_hash)
       left join preference_set s on s.set_id = p.preference_set
       where not p.noindex and coalesce(s.answers ->> 'search', 'allowed') = 'allowed'
         and not exists (select from frontier_host h where h.host_hash = p.host_hash and h.opt_out_id is not null)`,
     values: columnsOf(keys, ["hostHash", "urlHash"]),
   });
-  const shown = new Map(rows.map(({ at, ...page }) => [at, page]));
-  return keys.map((_, index) => shown.get(index + 1) ?? null);
+  const [found, { rows }] = await Promise.all([texts, shown]);
+  const pages = new Map(rows.map(({ at, ...page }) => [at, page]));
+  return keys.map((key, index) => {
+    const page = pages.get(index + 1);
+    return page === undefined ? null : { ...page, ...(found.get(nameOf(key)) ?? noText) };
+  });
 }
 
 // Answers are cached for seconds, so that the next page of results, or the same question from somebody else, costs

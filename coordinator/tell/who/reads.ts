@@ -1,6 +1,8 @@
 /** All reads of `who`. */
 import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
+import type { UrlKey } from "#core/url-key";
+import type { TextsElsewhere } from "../../crawl/changes/page-text-reads.ts";
 import { ownerOf } from "../../crawl/federation/owner-reads.ts";
 import { leavingChannel, urlPlace } from "../../crawl/frontier/report-reads.ts";
 import { readsOver, toldRows } from "../../database/cached-read.ts";
@@ -24,14 +26,13 @@ import type { CrawlerReport } from "./who-api.ts";
 export type WhoReads = ReturnType<typeof whoReads>;
 
 /** Each read is bounded, and passes untrusted text only as parameters. */
-export function whoReads(pool: Pool, nowMs: () => number) {
+export function whoReads(pool: Pool, nowMs: () => number, elsewhere?: TextsElsewhere) {
   return {
     ...readsOver(pool, { chainOf, publishedOf, neighboursOf, moveCountsOf, subnetsInside, subnetsOfCrawler }),
     ...readsOver(pool, { organisationNamed, namesLike, hostsLike, crawlerNamed, allCrawlers, membersAt }),
     ...readsOver(pool, { crawlerRtts, roundById, latestRoundOf, finerOfHost, fleetSets, partsOf, historyOf }),
     ...readsOver(pool, {
       ownerOf,
-      urlReport,
       urlPlace,
       hostReport,
       waitingReport,
@@ -39,6 +40,7 @@ export function whoReads(pool: Pool, nowMs: () => number) {
       leavingChannel,
       wishesOf,
     }),
+    urlReport: async (key: UrlKey, now: Date) => await urlReport(pool, key, now, elsewhere),
     rollUp: createRollUpReads(pool, nowMs),
   };
 }

@@ -4,6 +4,7 @@ import { addOperations, type WebPart } from "../../ask/add-operations.ts";
 import { following } from "../../core/policy.ts";
 import type { FrontierSettings, ScopeSettings } from "../../crawl/frontier/frontier-settings.ts";
 import { frontierOrder } from "../../crawl/frontier/order/strategies.ts";
+import type { SearchEngine } from "../search/engine/search-engine.ts";
 import { whoReads } from "./reads.ts";
 import { whoOperations } from "./who-ask.ts";
 
@@ -11,6 +12,7 @@ export const whoPart = ({
   pool,
   resolver,
   config,
+  searchEngine,
 }: {
   readonly pool: Pool;
   readonly resolver: NameResolver;
@@ -19,9 +21,14 @@ export const whoPart = ({
     readonly frontier: FrontierSettings;
     readonly domainSets: readonly string[];
   };
+  readonly searchEngine?: SearchEngine;
 }): WebPart =>
   addOperations(whoOperations, {
-    ...{ reads: whoReads(pool, () => performance.now()), resolver, domainSets: config.domainSets },
+    ...{
+      reads: whoReads(pool, () => performance.now(), searchEngine?.texts),
+      resolver,
+      domainSets: config.domainSets,
+    },
     scope: following(() => config.scope),
     order: following(() => frontierOrder(config.frontier)),
   });

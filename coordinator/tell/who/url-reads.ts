@@ -4,6 +4,7 @@ import type { Pool } from "pg";
 import type { HostHash } from "#core/ids";
 import { registrableDomain } from "#core/ip/registrable-domain";
 import type { UrlKey } from "#core/url-key";
+import type { TextsElsewhere } from "../../crawl/changes/page-text-reads.ts";
 import { hostBudget, hostPageColumns } from "../../crawl/frontier/budgets.ts";
 import { domainReport } from "../../crawl/frontier/domain-store.ts";
 import {
@@ -30,7 +31,12 @@ const urlCountLimit = 50_000;
 
 type UrlRow = Omit<UrlReport, "id" | "foundBy" | "page" | "stated" | "fetches"> & { readonly lists: number };
 
-export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<UrlReport | null> {
+export async function urlReport(
+  pool: Pool,
+  key: UrlKey,
+  now: Date,
+  elsewhere?: TextsElsewhere,
+): Promise<UrlReport | null> {
   const { hostHash, urlHash } = key;
   const [known] = await toldRows<UrlRow>(
     pool,
@@ -52,7 +58,7 @@ export async function urlReport(pool: Pool, key: UrlKey, now: Date): Promise<Url
     ...url,
     id: { hostHash, urlHash },
     foundBy: foundBy(row),
-    page: await pageReport(pool, key),
+    page: await pageReport(pool, key, elsewhere),
     stated: await statedUsesOf(pool, key),
     fetches: await fetchesOf(pool, hostHash, urlHash),
   };

@@ -86,6 +86,7 @@ function madePage(host: MadeHost, number: number, random: () => number): Exporte
     title: text(0, 6),
     description: text(0, 20),
     headings: [text(10, 14), text(30, 34)],
+    ...{ heading_levels: [1, 2], structured: null },
     text: drawn.join(" "),
     ...{ unquoted: null, snippet_characters: null },
     text_search_config: config,

@@ -202,7 +202,7 @@ describe.skipIf(classes === null)("an index of OpenSearch", () => {
     expect((await documents()).get(documentId({ hostHash, urlHash }))).toEqual({
       ...{ url: www("walk"), host: "www.example.org", title: "Walks at the harbour", description: "By boat" },
       ...{
-        headings: ["Harbour"],
+        ...{ headings: ["Harbour"], heading_levels: [1], structured: null },
         text: "The text of Walks at the harbour.",
         unquoted: "A quay",
         snippet_characters: 50,

@@ -2,11 +2,7 @@
 import sqlite from "node-sqlite3-wasm";
 import { pageDate } from "#coordinator/database/transaction";
 import type { EngineState } from "#coordinator/tell/search/engine/search-engine";
-import {
-  documentId,
-  type ExportedDocument,
-  operationOf,
-} from "#coordinator/tell/search/export/export-operation";
+import { documentId, operationOf, type PageNow } from "#coordinator/tell/search/export/export-operation";
 import { type SearchReads, searchPages } from "#coordinator/tell/search/search";
 import { urlKeyOf } from "#core/url-key";
 import type { OpenedEngine } from "../engine-contract.ts";
@@ -40,7 +36,7 @@ export async function engineRanker(
 ): Promise<Ranker> {
   // Makes the index where there is none.
   await target.state();
-  await target.write(pages.map((page) => operationOf({ ...keyOf(page.url), page: documentOf(page) }, 1)));
+  await target.write(pages.map((page) => operationOf({ ...keyOf(page.url), ...documentOf(page) }, 1)));
   await settled();
   const byId = new Map(pages.map((page) => [documentId(keyOf(page.url)), page]));
   const reads: SearchReads = {
@@ -73,23 +69,28 @@ const keyOf = (url: string) => {
   return key;
 };
 
-function documentOf({
-  url,
-  extract,
-  anchors,
-}: SetPage): Omit<ExportedDocument, "uses" | "change"> & { readonly uses: null } {
-  const { title, description, headings, text, unquoted, language, textSearchConfig, publishedAt, words } =
-    extract;
-  return {
-    ...{ url, title, description, text, language, words, anchors },
+function documentOf({ url, extract, anchors }: SetPage): Pick<PageNow, "page" | "text"> {
+  const {
+    title,
+    description,
+    headings,
+    text,
+    unquoted = null,
+    language,
+    textSearchConfig,
+    publishedAt,
+    words,
+  } = extract;
+  const page = {
+    ...{ url, title, language, words, anchors },
     host: new URL(url).host,
-    headings: headings.map((heading) => heading.text),
-    unquoted: unquoted ?? null,
     text_search_config: textSearchConfig,
     published_at: pageDate(publishedAt, now)?.toISOString() ?? null,
     fetched_at: fetchedAt,
     linking_hosts: anchors.length,
     ...{ content_type: "text/html", canonical_url: null, modified_at: null, country: null, crawler: null },
-    ...{ snippet_characters: null, page_rank: null, text_group: null, is_copy: false, uses: null },
+    ...{ page_rank: null, text_group: null, is_copy: false, uses: null },
   };
+  const texts = { description, headings, structured: null, text, unquoted, snippetCharacters: null };
+  return { page, text: texts };
 }

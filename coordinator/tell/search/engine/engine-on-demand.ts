@@ -1,4 +1,5 @@
 /** Opens an engine when the first question comes: a command that does not search needs none. */
+import type { TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import type { EngineState, SearchEngine } from "./search-engine.ts";
 
 interface OpenEngine<Engine> {
@@ -31,5 +32,6 @@ export class EngineOnDemand<Engine extends SearchEngine> implements SearchEngine
 
   search: SearchEngine["search"] = async (question) => await (await this.opened()).search(question);
   configurations: SearchEngine["configurations"] = async () => await (await this.opened()).configurations();
+  texts: TextsElsewhere = async (pages) => (await (await this.opened()).texts?.(pages)) ?? [];
   wordsLike: SearchEngine["wordsLike"] = async (word) => await (await this.opened()).wordsLike(word);
 }

@@ -28,6 +28,8 @@ export type FromEngine =
   | { readonly type: "state"; readonly state: EngineState }
   /** Why it does not follow the database at the moment, or ends; null: it follows again. */
   | { readonly type: "trouble"; readonly why: string | null }
+  /** So many pages have no text in the database: an engine that kept it was in use before. */
+  | { readonly type: "lost"; readonly pages: number }
   | { readonly type: "answer"; readonly id: number; readonly answer: unknown }
   | { readonly type: "refusal"; readonly id: number; readonly why: string };
 
@@ -149,6 +151,8 @@ export class Fts5Client implements SearchEngine {
   #take(message: FromEngine): void {
     const { log } = this.#options;
     if (message.type === "state") this.#tell(message.state);
+    else if (message.type === "lost")
+      log.warn({ pages: message.pages }, "pages whose text is not in the database are fetched again");
     else if (message.type === "refusal") this.#refuse(message.id, message.why);
     else if (message.type === "answer") this.#settle(message.id)?.resolve(message.answer);
     else if (message.why !== this.#trouble) {

@@ -1,8 +1,9 @@
 /** The index in a file together with the database that it follows: what the process of the index runs, and what tests open. */
 import type { Pool } from "pg";
 import { ExportError } from "#core/errors";
-import { exportIndex } from "../export/export-index.ts";
+import { exportIndex, type TextPorts } from "../export/export-index.ts";
 import { createExportReads } from "../export/export-reads.ts";
+import { refetching } from "../export/text-upkeep-store.ts";
 import { Fts5Index } from "./fts5-index-store.ts";
 import type {
   EngineAnswer,
@@ -11,6 +12,12 @@ import type {
   SearchEngine,
   WrittenWord,
 } from "./search-engine.ts";
+
+interface CatchUpOptions {
+  readonly full?: boolean;
+  /** If given, pages without a text are fetched again, and it is called with their number. */
+  readonly onLost?: (pages: number) => void;
+}
 
 /** `path` may be ":memory:". */
 export async function openFts5(pool: Pool, path: string): Promise<Fts5Engine> {
@@ -30,11 +37,18 @@ export class Fts5Engine implements SearchEngine {
   }
 
   /** Reads what has changed in the database, or all pages. */
-  async catchUp({ full = false } = {}): Promise<void> {
+  async catchUp({ full = false, onLost }: CatchUpOptions = {}): Promise<void> {
+    if (onLost === undefined) return await this.#catchUp(full);
+    await refetching({ pool: this.#pool, onLost }, async (fetchAgain) => {
+      await this.#catchUp(full, { fetchAgain });
+    });
+  }
+
+  async #catchUp(full: boolean, texts: TextPorts = {}): Promise<void> {
     const beganMs = performance.now();
     const ports = {
       reads: createExportReads(this.#pool),
-      target: this.#index,
+      ...{ target: this.#index, texts },
       nowMs: () => performance.now(),
       onProgress: ({ done, expected }: { readonly done: number; readonly expected: number }) => {
         this.#progress = { pages: done, ofPages: Math.max(done, expected) };

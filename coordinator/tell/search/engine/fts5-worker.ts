@@ -68,7 +68,7 @@ async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise
   setInterval(tell, stateEveryMs);
   await follow({
     catchUp: async (options) => {
-      await opened.catchUp(options);
+      await opened.catchUp({ ...options, onLost: (pages) => say({ type: "lost", pages }) });
       tell();
     },
     onTrouble: (error) => {

@@ -1,8 +1,9 @@
 /** The search's questions to OpenSearch. Each is asked once: a person waits, and the next one may be lucky. */
 import { z } from "zod";
-import type { HostHash, UrlHash } from "#core/ids";
 import type { UseAnswers } from "#protocol/preferences";
+import type { TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import { slipsBetween } from "../edit-distance.ts";
+import { keyOfDocument } from "../export/export-operation.ts";
 import {
   causeWords,
   engineOf,
@@ -10,7 +11,7 @@ import {
   type OpenSearchPlace,
   statusWords,
 } from "./opensearch-http-client.ts";
-import { cursorId, keptSchema } from "./opensearch-mapping.ts";
+import { cursorId, keptSchema, storedTexts } from "./opensearch-mapping.ts";
 import { factColumns, queryOf } from "./opensearch-query.ts";
 import {
   type EngineAnswer,
@@ -121,6 +122,9 @@ export class OpenSearchEngine implements Omit<SearchEngine, "state"> {
       .sort((a, b) => b.pages - a.pages || (a.word < b.word ? -1 : 1));
   }
 
+  texts: TextsElsewhere = async (pages) =>
+    await storedTexts(pages, async (path, body) => await this.#ask(path, z.unknown(), JSON.parse(body)));
+
   /** No body: a question by its address only. */
   async #ask<T>(path: string | null, schema: z.ZodType<T>, body: unknown): Promise<T> {
     const answer = await this.#http
@@ -184,16 +188,8 @@ const countsSchema = z.object({
 });
 
 function matchOf(score: number, facts: z.infer<typeof factsSchema>): EngineMatch {
-  const hash = (from: number) =>
-    BigInt.asIntN(64, BigInt(`0x${facts.key.slice(from, from + 16)}`)).toString();
   return {
-    ...{
-      hostHash: hash(0) as HostHash,
-      urlHash: hash(16) as UrlHash,
-      url: facts.url,
-      host: facts.host,
-      score,
-    },
+    ...{ ...keyOfDocument(facts.key), url: facts.url, host: facts.host, score },
     ...{ textSearchConfig: facts.text_search_config, language: facts.language, country: facts.country },
     ...{ crawler: facts.crawler, publishedAt: facts.published_at, fetchedAt: facts.fetched_at },
     uses: Object.fromEntries(facts.uses.map((use) => use.split("="))) as UseAnswers,

@@ -3,10 +3,13 @@
  * (document-terms.ts), so the engine only splits them at blanks. Fields not named here are stored and not indexed.
  */
 import { z } from "zod";
+import { ExportError } from "#core/errors";
 import { wordsIn } from "#core/words/words";
+import type { FetchedPage, PageText } from "../../../crawl/changes/page-text-reads.ts";
 import { exportStateSchema } from "../export/export-index.ts";
-import type { ExportedDocument } from "../export/export-operation.ts";
+import { documentId, type ExportedDocument, textOfDocument } from "../export/export-operation.ts";
 import { type DocumentTerms, documentTerms, termWeights } from "./document-terms.ts";
+import { errorWords } from "./opensearch-http-client.ts";
 
 /** The document with the state of the export that fills the index. */
 export const cursorId = "nearcrawl-cursor";
@@ -76,4 +79,39 @@ export async function indexedDocument(id: string, document: ExportedDocument): P
 function sitesOf(host: string): string[] {
   const labels = host.split(".");
   return labels.map((_, at) => labels.slice(at).join("."));
+}
+
+const textSchema = z.object({
+  ...{ description: z.string(), headings: z.array(z.string()), heading_levels: z.array(z.number()) },
+  structured: z.object({ type: z.string(), name: z.string(), description: z.string() }).nullable(),
+  ...{ text: z.string(), unquoted: z.string().nullable(), snippet_characters: z.number().nullable() },
+  fetched_at: z.string(),
+});
+
+const textsSchema = z.object({
+  docs: z.array(z.object({ _source: textSchema.optional().catch(undefined), error: z.unknown().optional() })),
+});
+
+/** So that the answer stays small enough however long the texts are. */
+const textsAtOnce = 20;
+const textFields = Object.keys(textSchema.shape).join();
+
+/** Texts of the index, if they are of the same fetch: an index that went back has older ones. */
+export async function storedTexts(
+  pages: readonly FetchedPage[],
+  ask: (path: string, body: string) => Promise<unknown>,
+): Promise<(PageText | null)[]> {
+  const texts: (PageText | null)[] = [];
+  for (let at = 0; at < pages.length; at += textsAtOnce) {
+    const some = pages.slice(at, at + textsAtOnce);
+    const body = JSON.stringify({ ids: some.map(documentId) });
+    const { docs } = textsSchema.parse(await ask(`/_mget?_source_includes=${textFields}`, body));
+    for (const [place, { fetchedAt }] of some.entries()) {
+      const { _source: document, error } = docs[place] ?? { error: "no answer" };
+      if (error !== undefined) throw new ExportError(`texts cannot be read: ${errorWords(error)}`);
+      const isSame = document !== undefined && Date.parse(document.fetched_at) === fetchedAt.getTime();
+      texts.push(isSame ? textOfDocument(document) : null);
+    }
+  }
+  return texts;
 }

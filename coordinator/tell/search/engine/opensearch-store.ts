@@ -7,12 +7,14 @@ import type { Pool } from "pg";
 import { howMany } from "#core/format";
 import type { Log } from "#core/log";
 import { timerMs } from "#core/timer-ms";
+import type { TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import type { DatabaseFault } from "../../../database/database-watch.ts";
-import { exportIndex } from "../export/export-index.ts";
+import { exportIndex, type TextPorts } from "../export/export-index.ts";
 import { createExportReads } from "../export/export-reads.ts";
 import { follow } from "../export/follow-scheduler.ts";
 import { alone } from "../export/one-export-store.ts";
 import { OpenSearchIndex } from "../export/opensearch-target.ts";
+import { dropTexts, refetching } from "../export/text-upkeep-store.ts";
 import { OpenSearchEngine } from "./opensearch-engine.ts";
 import type { OpenSearchPlace } from "./opensearch-http-client.ts";
 import {
@@ -53,6 +55,7 @@ export class OpenSearchClient implements SearchEngine {
   readonly #stopping = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #state: EngineState = { type: "away", why: "it was not asked yet" };
+  #hasLooked = false;
   #cursor: number | null = null;
   #trouble: string | null = null;
   #refused = 0;
@@ -96,6 +99,12 @@ export class OpenSearchClient implements SearchEngine {
     return await this.#engine.search(question);
   }
 
+  readonly texts: TextsElsewhere = async (pages) => {
+    // Results would wait for it.
+    if (this.#hasLooked && this.#state.type === "away") throw new EngineAway(this.#state.why);
+    return await this.#engine.texts(pages);
+  };
+
   async configurations(): Promise<readonly string[]> {
     return await this.#engine.configurations();
   }
@@ -129,10 +138,17 @@ export class OpenSearchClient implements SearchEngine {
       signal: this.#stopping.signal,
       onFull: (why: string) => log.info({ why }, "all pages are sent to the search engine"),
     };
+    const elsewhere = this.#target.documents;
+    const drop: TextPorts["drop"] = async (pages) => await dropTexts(pool, pages);
+    const onLost = (pages: number) =>
+      log.warn({ pages }, "texts that the search engine lost are fetched again");
     const sent = await alone(
       pool,
       { schema, place: this.#target.name },
-      async () => await exportIndex(ports, { full }),
+      async () =>
+        await refetching({ pool, onLost }, async (fetchAgain) => {
+          return await exportIndex({ ...ports, texts: { elsewhere, drop, fetchAgain } }, { full });
+        }),
     );
     this.#refused += sent?.rejected ?? 0;
     if (this.#trouble !== null) this.#tell(null);
@@ -154,6 +170,7 @@ export class OpenSearchClient implements SearchEngine {
         why: error instanceof EngineAway ? error.message : `the database does not answer: ${error.message}`,
       }));
       this.#fault = await this.#faultNow().catch(() => this.#fault);
+      this.#hasLooked = true;
       await delay(lookMs, undefined, { signal }).catch(() => {});
     }
   }

@@ -5,6 +5,7 @@
  */
 import type { UrlAddress } from "#core/url-key";
 import type { UseAnswers } from "#protocol/preferences";
+import type { TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import type { SearchFilters } from "../search-answer.ts";
 
 /** Terms that stand next to each other in a field. A term of one ideograph or kana matches every term that begins so. */
@@ -82,6 +83,8 @@ export interface SearchEngine {
   configurations(): Promise<readonly string[]>;
   /** Words in use that are within two edits of this one, in lower case. */
   wordsLike(word: string): Promise<readonly WrittenWord[]>;
+  /** If the engine keeps texts, so that the database need not. */
+  readonly texts?: TextsElsewhere;
 }
 
 /** The engine cannot be asked now; the message says why in words for people. */

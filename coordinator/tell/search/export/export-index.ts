@@ -10,11 +10,13 @@
 import { z } from "zod";
 import { ExportError } from "#core/errors";
 import type { HostHash, UrlHash } from "#core/ids";
-import type { UrlAddress } from "#core/url-key";
+import { nameOf, type UrlAddress } from "#core/url-key";
 import type { CursorFault } from "../../../crawl/changes/change-feed-reads.ts";
+import type { FetchedPage, TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import {
   type ExportedDocument,
   hiding,
+  keyOfDocument,
   type Operation,
   operationOf,
   type PageNow,
@@ -64,17 +66,31 @@ export interface Written {
 export interface ExportTarget {
   /** Returns null if there is no state; a text says why the state can no longer be used. */
   state(): Promise<ExportState | string | null>;
-  /** Resolves when the target has stored them durably. */
-  write(operations: readonly Operation[]): Promise<Written>;
+  /** Resolves when the target has stored them durably. A target that keeps texts names the documents that it has stored. */
+  write(
+    operations: readonly Operation[],
+    onIndexed?: (document: Operation & { op: "index" }) => void,
+  ): Promise<Written>;
   keep(state: ExportState): Promise<void>;
   beginFull(change: number): Promise<void>;
   /** Removes what was written as of an earlier change. Returns how many, or null if that is unknown. */
   endFull(change: number): Promise<number | null>;
 }
 
+/** What becomes of texts that the database does not have, or need not have any more. */
+export interface TextPorts {
+  /** Texts that a search engine keeps. */
+  readonly elsewhere?: TextsElsewhere;
+  /** Is called with pages whose texts the target has stored. */
+  readonly drop?: (pages: readonly FetchedPage[]) => Promise<void>;
+  /** Is called with pages whose text is nowhere. They are left out until they have been fetched again. */
+  readonly fetchAgain?: (pages: readonly UrlAddress[]) => Promise<void>;
+}
+
 interface ExportPorts {
   readonly reads: ReturnType<typeof createExportReads>;
   readonly target: ExportTarget;
+  readonly texts?: TextPorts;
   /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly onProgress?: (progress: ExportProgress) => void;
@@ -227,7 +243,7 @@ class Export {
       const isTime = nowMs() >= changesAtMs;
       if (!isLast && !isTime) next = this.#ahead(after);
       pages += found.length;
-      for (const page of found) this.#add(operationOf(page, from));
+      for (const page of await this.#withTexts(found)) this.#add(operationOf(page, from));
       this.#tell({ phase: "all pages", done: pages, expected });
       if (!this.#isBatch && !isLast && !isTime) continue;
       await this.#send({ ...this.#state, full: { after, pages, from } });
@@ -273,7 +289,7 @@ class Export {
       const changed = [...latest.values()];
       for (let at = 0; at < changed.length; at += pagesAtOnce) {
         const some = changed.slice(at, at + pagesAtOnce);
-        for (const [index, page] of (await reads.pages(some)).entries())
+        for (const [index, page] of (await this.#withTexts(await reads.pages(some))).entries())
           this.#add(operationOf(page, some[index]!.number));
         // The cursor stays: after a kill, these are sent again.
         if (this.#isBatch) await this.#send(this.#state);
@@ -314,11 +330,24 @@ class Export {
     const { last } = await reads.feed();
     if (last <= this.#state.optOuts[optOutId]!.at) return;
     for await (const keys of reads.pagesOnceCovered(optOutId)) {
-      for (const page of await reads.pages(keys)) this.#add(operationOf(page, last));
+      for (const page of await this.#withTexts(await reads.pages(keys))) this.#add(operationOf(page, last));
       if (this.#isBatch) await this.#send(this.#state);
     }
     const { [optOutId]: _, ...optOuts } = this.#state.optOuts;
     await this.#send({ ...this.#state, optOuts });
+  }
+
+  async #withTexts(pages: readonly PageNow[]): Promise<readonly PageNow[]> {
+    const { elsewhere, fetchAgain } = this.#ports.texts ?? {};
+    const without = pages.flatMap(({ page, text, ...key }) =>
+      page === null || text !== null ? [] : [{ ...key, fetchedAt: new Date(page.fetched_at) }],
+    );
+    if (without.length === 0) return pages;
+    const found = (await elsewhere?.(without)) ?? [];
+    const texts = new Map(without.map((key, at) => [nameOf(key), found[at] ?? null]));
+    const lost = without.filter((key) => texts.get(nameOf(key)) === null);
+    if (lost.length > 0) await fetchAgain?.(lost);
+    return pages.map((page) => ({ ...page, text: page.text ?? texts.get(nameOf(page)) ?? null }));
   }
 
   #add(operation: Operation): void {
@@ -331,9 +360,12 @@ class Export {
   }
 
   async #send(state: ExportState): Promise<void> {
-    const { target } = this.#ports;
+    const { target, texts } = this.#ports;
+    const stored: FetchedPage[] = [];
     if (this.#operations.length > 0) {
-      const written = await target.write(this.#operations);
+      const written = await target.write(this.#operations, ({ id, document }) =>
+        stored.push({ ...keyOfDocument(id), fetchedAt: new Date(document.fetched_at) }),
+      );
       this.#written = {
         indexed: this.#written.indexed + written.indexed,
         deleted: this.#written.deleted + written.deleted,
@@ -344,6 +376,7 @@ class Export {
     [this.#operations, this.#bytes] = [[], 0];
     if (state !== this.#state) await target.keep(state);
     this.#state = state;
+    if (stored.length > 0) await texts?.drop?.(stored);
   }
 
   #tell(progress: ExportProgress): void {

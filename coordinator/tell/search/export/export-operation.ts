@@ -2,8 +2,10 @@
  * A page as an operator's search engine gets it: one document per page, its id made of the page's hashes, its version
  * of the change feed's number, so that a target that gets the same document twice or late still ends with the latest.
  */
+import type { HostHash, UrlHash } from "#core/ids";
 import type { UrlAddress } from "#core/url-key";
 import type { UseAnswers } from "#protocol/preferences";
+import type { PageText } from "../../../crawl/changes/page-text-reads.ts";
 
 /** The contents of one document. What a page does not state is null. */
 export interface ExportedDocument {
@@ -12,6 +14,10 @@ export interface ExportedDocument {
   readonly title: string;
   readonly description: string;
   readonly headings: readonly string[];
+  /** Of each heading: 1 to 6. */
+  readonly heading_levels: readonly number[];
+  /** What the page says that it describes, as schema.org names it. */
+  readonly structured: PageText["structured"];
   /** The main text as written, blocks separated by line breaks. */
   readonly text: string;
   /** Main text that is searched, and that the site does not want to be shown; null if there is none. */
@@ -60,9 +66,18 @@ export type Operation =
     }
   | { readonly op: "delete"; readonly id: string; readonly version: number };
 
-/** A page as the database has it now. `page` is null if there is none, or if the index's own search does not show it. */
+type TextFields = "description" | "headings" | "heading_levels" | "structured" | "text" | "unquoted";
+
+/** A page as the database has it now. */
 export interface PageNow extends UrlAddress {
-  readonly page: (Omit<ExportedDocument, "uses" | "change"> & { readonly uses: UseAnswers | null }) | null;
+  /** Null if there is none, or if the index's own search does not show it. */
+  readonly page:
+    | (Omit<ExportedDocument, TextFields | "snippet_characters" | "uses" | "change"> & {
+        readonly uses: UseAnswers | null;
+      })
+    | null;
+  /** Null: the database does not have it. */
+  readonly text: PageText | null;
 }
 
 /** 32 hexadecimal digits: the host's hash and the URL's, as `nearcrawl graph export` names them. */
@@ -72,12 +87,34 @@ export function documentId({ hostHash, urlHash }: UrlAddress): string {
     .join("");
 }
 
+export function keyOfDocument(id: string): UrlAddress {
+  const hash = (from: number) => BigInt.asIntN(64, BigInt(`0x${id.slice(from, from + 16)}`)).toString();
+  return { hostHash: hash(0) as HostHash, urlHash: hash(16) as UrlHash };
+}
+
 /** As of that change. A later change of the page has a higher number and reads the page again. */
-export function operationOf({ page, ...key }: PageNow, change: number): Operation {
+export function operationOf({ page, text, ...key }: PageNow, change: number): Operation {
   const id = documentId(key);
-  if (page === null) return { op: "delete", id, version: versionOf(change) };
+  if (page === null || text === null) return { op: "delete", id, version: versionOf(change) };
   const uses = Object.entries(page.uses ?? {}).map(([use, answer]) => `${use}=${answer}`);
-  return { op: "index", id, version: versionOf(change), document: { ...page, uses, change } };
+  const { headings, snippetCharacters, description, structured, text: main, unquoted } = text;
+  const texts = {
+    ...{ description, structured, text: main, unquoted, snippet_characters: snippetCharacters },
+    headings: headings.map((heading) => heading.text),
+    heading_levels: headings.map(({ level }) => level),
+  };
+  return { op: "index", id, version: versionOf(change), document: { ...page, ...texts, uses, change } };
+}
+
+/** The text of a document that was fetched then. */
+export function textOfDocument(
+  document: Pick<ExportedDocument, TextFields | "snippet_characters">,
+): PageText {
+  const { description, structured, text, unquoted, snippet_characters: snippetCharacters } = document;
+  const headings = document.headings.map((heading, at) => ({
+    ...{ level: document.heading_levels[at]!, text: heading },
+  }));
+  return { description, structured, text, unquoted, snippetCharacters, headings };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { UrlAddress } from "#core/url-key";
 import { estimatedRows } from "#db/table-sizes";
 import { linkingHosts } from "../../../crawl/batch/link-sql.ts";
 import { changedPages, createChangeFeed } from "../../../crawl/changes/change-feed-reads.ts";
+import { type PageText, textColumns } from "../../../crawl/changes/page-text-reads.ts";
 import { columnsOf } from "../../../database/transaction.ts";
 import { currentEpoch } from "../../../run/journal/epoch-store.ts";
 import { hostsCoveredBy } from "../../../run/opt-outs/mark-writes.ts";
@@ -74,8 +75,7 @@ const anchorCharacters = 200;
 
 /** `key` is the relation with the pages' keys. */
 const columns = `key.host_hash as "hostHash", key.url_hash as "urlHash", ${isShown} as "isShown",
-  p.url, p.host, p.title, d.description, array(select jsonb_array_elements(d.headings) ->> 'text') as headings, d.text,
-  d.unquoted, d.snippet_characters, p.text_search_config, p.language, n.country, p.content_type, p.canonical_url,
+  d.url_hash is not null as "hasText", ${textColumns}, p.url, p.host, p.title, p.text_search_config, p.language, n.country, p.content_type, p.canonical_url,
   p.published_at, p.modified_at, p.fetched_at, c.name as crawler, p.words, linking.hosts as linking_hosts,
   r.page_rank::float8 as page_rank, linking.anchors[:${mostAnchors}] as anchors, p.text_group,
   p.duplicate_url_hash is not null as is_copy, s.answers as uses`;
@@ -114,18 +114,23 @@ interface Dates {
   readonly fetched_at: Date;
 }
 
-type PageRow = UrlAddress & Omit<Page, keyof Dates> & Dates & { readonly isShown: boolean };
+type PageRow = UrlAddress &
+  PageText &
+  Omit<Page, keyof Dates> &
+  Dates & { readonly isShown: boolean; readonly hasText: boolean };
 
 async function pagesIn(pool: Pool, text: string, values: readonly unknown[]): Promise<PageNow[]> {
   const { rows } = await pool.query<PageRow>(text, [...values]);
-  return rows.map(({ hostHash, urlHash, isShown: isPage, published_at, modified_at, fetched_at, ...row }) => {
-    if (!isPage) return { hostHash, urlHash, page: null };
+  return rows.map(({ hostHash, urlHash, isShown: isPage, hasText, ...row }) => {
+    if (!isPage) return { hostHash, urlHash, page: null, text: null };
+    const { description, headings, structured, text, unquoted, snippetCharacters, ...facts } = row;
     const dates = {
-      published_at: published_at?.toISOString() ?? null,
-      modified_at: modified_at?.toISOString() ?? null,
-      fetched_at: fetched_at.toISOString(),
+      published_at: facts.published_at?.toISOString() ?? null,
+      modified_at: facts.modified_at?.toISOString() ?? null,
+      fetched_at: facts.fetched_at.toISOString(),
     };
-    return { hostHash, urlHash, page: { ...row, ...dates } };
+    const own = hasText ? { description, headings, structured, text, unquoted, snippetCharacters } : null;
+    return { hostHash, urlHash, page: { ...facts, ...dates }, text: own };
   });
 }
 

@@ -9,6 +9,7 @@
 
 import { z } from "zod";
 import { ExportError } from "#core/errors";
+import type { TextsElsewhere } from "../../../crawl/changes/page-text-reads.ts";
 import { termsEdition } from "../engine/document-terms.ts";
 import {
   causeWords,
@@ -21,7 +22,13 @@ import {
   reasonOf,
   statusWords,
 } from "../engine/opensearch-http-client.ts";
-import { cursorId, indexBody, indexedDocument, keptSchema } from "../engine/opensearch-mapping.ts";
+import {
+  cursorId,
+  indexBody,
+  indexedDocument,
+  keptSchema,
+  storedTexts,
+} from "../engine/opensearch-mapping.ts";
 import type { ExportState, ExportTarget, Written } from "./export-index.ts";
 import type { Operation } from "./export-operation.ts";
 
@@ -141,23 +148,26 @@ export class OpenSearchIndex implements ExportTarget {
     }
   }
 
-  async write(operations: readonly Operation[]): Promise<Written> {
+  async write(operations: readonly Operation[], onIndexed: OnIndexed = () => {}): Promise<Written> {
     const written = { indexed: 0, deleted: 0, alreadyThere: 0, rejected: 0 };
-    for await (const batch of batchesOf(operations)) await this.#bulk(batch, written);
+    for await (const batch of batchesOf(operations)) await this.#bulk(batch, { written, onIndexed });
     return written;
   }
 
-  async #bulk(batch: readonly Sent[], written: Counts): Promise<void> {
+  documents: TextsElsewhere = async (pages) =>
+    await storedTexts(pages, async (path, body) => (await this.#ask("POST", path, body)).body);
+
+  async #bulk(batch: readonly Sent[], told: Told): Promise<void> {
     let left = batch;
     for (let tries = 1; ; tries += 1) {
       const path = "/_bulk?filter_path=errors,items.*._id,items.*.status,items.*.error";
       const answer = await this.#ask("POST", path, left.map(({ lines }) => lines).join(""), [413]);
-      if (answer.status === 413) return await this.#halves(left, written);
+      if (answer.status === 413) return await this.#halves(left, told);
       const { items } = this.#read(bulkSchema, answer.body);
       if (items.length !== left.length)
         throw new ExportError(`${this.name} answered ${items.length} of ${left.length} documents`);
       const outcomes = items.map((item) => Object.values(item)[0]!);
-      const again = left.filter(({ operation }, at) => this.#count(operation, outcomes[at]!, written));
+      const again = left.filter(({ operation }, at) => this.#count(operation, outcomes[at]!, told));
       this.#refuseMapping(left, outcomes);
       if (again.length === 0) return;
       if (tries === mostTries)
@@ -170,22 +180,24 @@ export class OpenSearchIndex implements ExportTarget {
     }
   }
 
-  async #halves(batch: readonly Sent[], written: Counts): Promise<void> {
+  async #halves(batch: readonly Sent[], told: Told): Promise<void> {
     if (batch.length === 1) {
-      written.rejected += 1;
+      told.written.rejected += 1;
       this.#tell(batch[0]!.operation, "it is too large for the target (413)");
       return;
     }
     const half = Math.ceil(batch.length / 2);
-    await this.#bulk(batch.slice(0, half), written);
-    await this.#bulk(batch.slice(half), written);
+    await this.#bulk(batch.slice(0, half), told);
+    await this.#bulk(batch.slice(half), told);
   }
 
   /** Counts the outcome. Returns whether the operation should be sent again. */
-  #count(operation: Operation, { status, error }: Outcome, written: Counts): boolean {
+  #count(operation: Operation, { status, error }: Outcome, { written, onIndexed }: Told): boolean {
     if (status === 429 || status >= 500) return true;
-    if (status < 300 || (status === 404 && operation.op === "delete"))
-      written[operation.op === "index" ? "indexed" : "deleted"] += 1;
+    if (status < 300 && operation.op === "index") {
+      written.indexed += 1;
+      onIndexed(operation);
+    } else if (status < 300 || (status === 404 && operation.op === "delete")) written.deleted += 1;
     else if (status === 409) written.alreadyThere += 1;
     else if (status === 400) {
       written.rejected += 1;
@@ -261,6 +273,13 @@ interface Sent {
   /** As in the body of a bulk request. */
   readonly lines: string;
 }
+
+interface Told {
+  readonly written: Counts;
+  readonly onIndexed: OnIndexed;
+}
+
+type OnIndexed = NonNullable<Parameters<ExportTarget["write"]>[1]>;
 
 type Counts = { -readonly [Name in keyof Written]: Written[Name] };
 
