@@ -50,6 +50,9 @@ describe.skipIf(classes === null)("the guide's commands for OpenSearch", () => {
     const [restore] = guided("Restoring");
     await restore!({ NAME: new Date().toISOString().slice(0, 10) });
 
+    // The text of what came since is nowhere, until the page has been fetched again.
+    await crawl.untilThere("ferry");
+    await crawl.store("boat");
     await crawl.untilThere("boat", "ferry");
     expect(await crawl.found("ferry")).toEqual(["ferry"]);
   });
@@ -167,6 +170,7 @@ describe.skipIf(classes === null || !isLong)("three nodes by the guide", () => {
 function linesBelow(heading: string, { database }: CrawlBeside, url: string) {
   const folder = temporaryFolder("nearcrawl-guide-");
   writeFileSync(join(folder, ".curlrc"), curlSettings());
+  writeFileSync(join(folder, "coordinator.toml"), `[search]\nengine = "opensearch"\nurl = "${url}/pages"\n`);
   return blocksBelow(heading).map(
     (lines) =>
       async (env: NodeJS.ProcessEnv = {}) =>

@@ -83,11 +83,12 @@ describe.skipIf(classes === null)("a coordinator with OpenSearch", () => {
     await untilThere("ferry");
     await askEngine(`${engine}/${index}`, { method: "DELETE" });
     // As if a batch had been under way: the engine makes an index by itself.
-    await askEngine(`${engine}/${index}/_doc/1`, { method: "PUT", body: { url: "x" } });
+    const batch = { method: "PUT", body: { url: "x" } };
+    // It may have been found and deleted by then.
+    await askEngine(`${engine}/${index}/_doc/1`, batch).catch(() => {});
 
     // Its text is nowhere, until the page has been fetched again.
     await untilThere();
-    await pool.query("delete from page");
     await store("ferry");
     await untilThere("ferry");
 

@@ -104,7 +104,7 @@ describe.skipIf(classes === null)("texts that are only in OpenSearch", () => {
       lost += pages;
     };
     return await refetching({ pool, onLost }, async (fetchAgain) => {
-      const own = { elsewhere: target.documents, drop, fetchAgain, ...texts };
+      const own = { elsewhere: target.documents, drop, onLost: fetchAgain, ...texts };
       return await exportIndex({ ...ports, texts: own }, { full });
     });
   }

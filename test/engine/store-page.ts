@@ -6,6 +6,7 @@ import { seedPage, worldNow } from "../support/seed-world.ts";
 
 export async function storePage(pool: Pool, title: string): Promise<void> {
   const url = `https://www.example.org/${title}`;
+  await pool.query("delete from page where url = $1", [url]);
   await seedPage(pool, { url, title, text: `A page about ${title}.` });
   await seedChange(pool, { url, kind: "first-seen" });
   await numberChanges(pool, worldNow);

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import type { Pool } from "pg";
+import { readCoordinatorConfig } from "#coordinator/config";
 import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place-resolver";
 import {
   type ExportProgress,
@@ -20,10 +21,12 @@ import { UsageError } from "#core/errors";
 import { howMany } from "#core/format";
 import { printable } from "#core/terminal-text";
 import { timerMs } from "#core/timer-ms";
-import { commandContext, openSearchAuthorization } from "../command-context.ts";
+import type { UrlAddress } from "#core/url-key";
+import { type CommandContext, commandContext, openSearchAuthorization } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { countText, ProgressLine, paceText, secondsText, writeOut } from "../output.ts";
 import { type DatabaseOptions, readDatabase, withDatabaseOptions } from "../read-database.ts";
+import { readCoordinatorSettings, withPlaces } from "../setup/coordinator-settings.ts";
 
 interface ExportOptions extends DatabaseOptions {
   readonly to: "opensearch" | "ndjson";
@@ -90,14 +93,24 @@ async function exportPages(options: ExportOptions): Promise<void> {
     line.done();
     process.stderr.write(`nearcrawl: ${printable(words, 600)}\n`);
   };
-  const { place, target, close } = targetOf(options, { onTrouble: say, signal: interrupt.signal });
+  const opened = { onTrouble: say, signal: interrupt.signal };
+  const context = commandContext(options);
+  const { place, target, close } = targetOf(options, opened);
+  const texts = textsElsewhere(context, opened);
+  let withoutText = 0;
   process.on("SIGINT", onInterrupt).on("SIGTERM", onInterrupt);
   try {
-    const summary = await readDatabase(commandContext(options), async ({ pool, schema }) => {
+    const summary = await readDatabase(context, async ({ pool, schema }) => {
       return await only(pool, { schema, place }, async () => {
         const begunMs = performance.now();
         const ports = {
           ...{ reads: createExportReads(pool), target, signal: interrupt.signal },
+          texts: {
+            ...(texts && { elsewhere: texts.documents }),
+            onLost: async (pages: readonly UrlAddress[]) => {
+              withoutText += pages.length;
+            },
+          },
           nowMs: () => performance.now(),
           onProgress: (progress: ExportProgress) =>
             line.show(progressText(progress, (performance.now() - begunMs) / 1000)),
@@ -113,6 +126,8 @@ async function exportPages(options: ExportOptions): Promise<void> {
     });
     line.done();
     tell(options, { to: place, ...summary });
+    if (withoutText > 0)
+      say(`${howMany(withoutText, "page")} left out: the text is neither in the database nor at search.url`);
     if (summary.rejected > 0) process.exitCode = exitCodes.failed;
     if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted;
   } catch (error) {
@@ -121,8 +136,17 @@ async function exportPages(options: ExportOptions): Promise<void> {
     else if (!(error instanceof NobodyReads)) throw error;
   } finally {
     process.off("SIGINT", onInterrupt).off("SIGTERM", onInterrupt);
-    await close();
+    await Promise.all([close(), texts?.close()]);
   }
+}
+
+/** The engine that keeps texts, if the coordinator's settings name one. */
+function textsElsewhere({ settingsFile }: CommandContext, ports: Ports): OpenSearchIndex | null {
+  const { search } = withPlaces(settingsFile, () =>
+    readCoordinatorConfig(readCoordinatorSettings(settingsFile)),
+  );
+  const names = { url: "search.url", ca: "search.ca" };
+  return search.url === null ? null : openSearch({ ...search, names, url: search.url }, ports);
 }
 
 const lookAgainMs = 5000;
@@ -144,7 +168,10 @@ function targetOf(options: ExportOptions, ports: Ports): Opened {
   const strange = to === "opensearch" ? { out, state } : { url, ca };
   for (const [name, value] of Object.entries(strange))
     if (value !== undefined) throw new UsageError(`--${name} ${value}: not for --to ${to}`);
-  return to === "opensearch" ? openSearch(url, ca, ports) : ndjson(out, state);
+  if (to === "ndjson") return ndjson(out, state);
+  if (url === undefined) throw new UsageError("--to opensearch needs --url https://HOST:9200/INDEX");
+  const target = openSearch({ names: { url: "--url", ca: "--ca" }, url, ca: ca ?? null }, ports);
+  return { place: target.name, target, close: async () => await target.close() };
 }
 
 function ndjson(out: string | undefined, state: string | undefined): Opened {
@@ -159,17 +186,16 @@ function ndjson(out: string | undefined, state: string | undefined): Opened {
   return { place: resolve(out), target: file, close: async () => await file.close() };
 }
 
-function openSearch(url: string | undefined, ca: string | undefined, ports: Ports): Opened {
-  if (url === undefined) throw new UsageError("--to opensearch needs --url https://HOST:9200/INDEX");
-  const names = { url: "--url", ca: "--ca" };
-  const place = openSearchPlace({ names, url, ca: ca ?? null, authorization: openSearchAuthorization() });
-  const client = new OpenSearchIndex({
+type Named = Omit<Parameters<typeof openSearchPlace>[0], "authorization">;
+
+function openSearch({ names, url, ca }: Named, ports: Ports): OpenSearchIndex {
+  const place = openSearchPlace({ names, url, ca, authorization: openSearchAuthorization() });
+  return new OpenSearchIndex({
     ...{ ...place, onTrouble: ports.onTrouble, onRefused: ports.onTrouble },
     // An interrupted export stops waiting for an unavailable target.
     pause: async (ms) => await delay(timerMs(ms), undefined, { signal: ports.signal }),
     random: Math.random,
   });
-  return { place: client.name, target: client, close: async () => await client.close() };
 }
 
 /** Throws when another export to the target is running. */

@@ -40,7 +40,7 @@ export class Fts5Engine implements SearchEngine {
   async catchUp({ full = false, onLost }: CatchUpOptions = {}): Promise<void> {
     if (onLost === undefined) return await this.#catchUp(full);
     await refetching({ pool: this.#pool, onLost }, async (fetchAgain) => {
-      await this.#catchUp(full, { fetchAgain });
+      await this.#catchUp(full, { onLost: fetchAgain });
     });
   }
 

@@ -147,7 +147,7 @@ export class OpenSearchClient implements SearchEngine {
       { schema, place: this.#target.name },
       async () =>
         await refetching({ pool, onLost }, async (fetchAgain) => {
-          return await exportIndex({ ...ports, texts: { elsewhere, drop, fetchAgain } }, { full });
+          return await exportIndex({ ...ports, texts: { elsewhere, drop, onLost: fetchAgain } }, { full });
         }),
     );
     this.#refused += sent?.rejected ?? 0;

@@ -83,8 +83,8 @@ export interface TextPorts {
   readonly elsewhere?: TextsElsewhere;
   /** Is called with pages whose texts the target has stored. */
   readonly drop?: (pages: readonly FetchedPage[]) => Promise<void>;
-  /** Is called with pages whose text is nowhere. They are left out until they have been fetched again. */
-  readonly fetchAgain?: (pages: readonly UrlAddress[]) => Promise<void>;
+  /** Is called with pages whose text is nowhere. They are left out. */
+  readonly onLost?: (pages: readonly UrlAddress[]) => Promise<void>;
 }
 
 interface ExportPorts {
@@ -338,7 +338,7 @@ class Export {
   }
 
   async #withTexts(pages: readonly PageNow[]): Promise<readonly PageNow[]> {
-    const { elsewhere, fetchAgain } = this.#ports.texts ?? {};
+    const { elsewhere, onLost } = this.#ports.texts ?? {};
     const without = pages.flatMap(({ page, text, ...key }) =>
       page === null || text !== null ? [] : [{ ...key, fetchedAt: new Date(page.fetched_at) }],
     );
@@ -346,7 +346,7 @@ class Export {
     const found = (await elsewhere?.(without)) ?? [];
     const texts = new Map(without.map((key, at) => [nameOf(key), found[at] ?? null]));
     const lost = without.filter((key) => texts.get(nameOf(key)) === null);
-    if (lost.length > 0) await fetchAgain?.(lost);
+    if (lost.length > 0) await onLost?.(lost);
     return pages.map((page) => ({ ...page, text: page.text ?? texts.get(nameOf(page)) ?? null }));
   }
 
