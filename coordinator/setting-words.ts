@@ -30,7 +30,8 @@ export const settingWords: Readonly<Record<string, string>> = {
   departureSeconds: "A crawler gone for this long hands its subnets to the next nearest.",
   "search.engine":
     "What answers searches. fts5: an index in a file beside this coordinator, which a process of its own keeps. opensearch: " +
-    "the index at search.url, which all coordinators share. All coordinators of a database have the same.",
+    "the index at search.url, which all coordinators share, and which has the texts from then on: Postgres drops each that it " +
+    "has confirmed. Back to fts5, pages are fetched again for their texts. All coordinators of a database have the same.",
   "search.url":
     "OpenSearch's address, with the index as its path: https://search.example.org:9200/pages. Credentials come from the " +
     "environment: NEARCRAWL_OPENSEARCH_USER and NEARCRAWL_OPENSEARCH_PASSWORD, or NEARCRAWL_OPENSEARCH_AUTHORIZATION.",
