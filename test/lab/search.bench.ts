@@ -41,12 +41,17 @@ interface Contender {
   settle(): Promise<void>;
   ask(question: Question): Promise<unknown>;
   bytes(): Promise<number>;
+  /** Processor time that other processes have taken for it so far. */
+  othersCpuMs?(): Promise<number>;
   close(): Promise<void>;
 }
 
 interface Measured {
   readonly name: string;
   readonly buildMs: number;
+  /** Processor time of all processes. */
+  readonly buildCpuMs: number;
+  readonly askCpuMs: number;
   readonly bytes: number;
   readonly memoryMb: number;
   readonly times: readonly { readonly kind: string; readonly ms: number }[];
@@ -66,11 +71,16 @@ async function measure(contender: Contender): Promise<Measured> {
   // Made anew, so that all have the same pages and questions.
   const languages = madeLanguages();
   const memoryBefore = process.memoryUsage.rss();
-  let buildMs = 0;
+  let [buildMs, buildCpuMs] = [0, 0];
+  const cpuMs = async () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000 + ((await contender.othersCpuMs?.()) ?? 0);
+  };
   const timed = async (work: () => Promise<unknown>) => {
-    const startedMs = performance.now();
+    const [startedMs, startedCpuMs] = [performance.now(), await cpuMs()];
     await work();
     buildMs += performance.now() - startedMs;
+    buildCpuMs += (await cpuMs()) - startedCpuMs;
   };
   const titles: string[] = [];
   let batch: MadePage[] = [];
@@ -85,16 +95,19 @@ async function measure(contender: Contender): Promise<Measured> {
   await timed(() => contender.settle());
   const asking = { languages, titles, random: seededRandom(3) };
   const times: { kind: string; ms: number }[] = [];
+  let askedFromMs = 0;
   for (let at = -50; at < questionsAsked; at++) {
+    if (at === 0) askedFromMs = await cpuMs();
     const question = nextQuestion(asking);
     const askedMs = performance.now();
     await contender.ask(question);
     if (at >= 0) times.push({ kind: question.kind, ms: performance.now() - askedMs });
   }
+  const askCpuMs = (await cpuMs()) - askedFromMs;
   const memoryMb = (process.memoryUsage.rss() - memoryBefore) / 2 ** 20;
   const bytes = await contender.bytes();
   await contender.close();
-  return { name, buildMs, bytes, memoryMb, times };
+  return { name, buildMs, buildCpuMs, askCpuMs, bytes, memoryMb, times };
 }
 
 /** Texts and titles in one FTS5 table with SQLite's own tokenizer and English stemmer, whatever the language. */
@@ -161,6 +174,13 @@ async function openOpenSearch(): Promise<Contender> {
       return ((await answer.json()) as { _all: { primaries: { store: { size_in_bytes: number } } } })._all
         .primaries.store.size_in_bytes;
     },
+    async othersCpuMs() {
+      const answer = await fetch(`${origin}/_nodes/stats/process`);
+      const { nodes } = (await answer.json()) as {
+        nodes: Record<string, { process: { cpu: { total_in_millis: number } } }>;
+      };
+      return Object.values(nodes).reduce((sum, node) => sum + node.process.cpu.total_in_millis, 0);
+    },
     close: async () => void (await Promise.all([target.close(), engine.close()])),
   };
 }
@@ -186,15 +206,19 @@ function report(measured: readonly Measured[]): void {
   console.log(
     `${pages} made-up pages, ${questionsAsked} questions one after the other; ${cpus().length} cores\n`,
   );
-  console.log("| | build ms a page | KB a page | resident MB more | p50 ms | p95 ms | p99 ms |");
-  console.log("|---|---:|---:|---:|---:|---:|---:|");
-  for (const { name, buildMs, bytes, memoryMb, times } of measured) {
+  console.log(
+    "| | build ms a page | of processor | KB a page | resident MB more | p50 ms | p95 ms | p99 ms | CPU ms a search |",
+  );
+  console.log("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+  for (const { name, buildMs, buildCpuMs, askCpuMs, bytes, memoryMb, times } of measured) {
     const ms = times.map((one) => one.ms);
     const cells = [
       (buildMs / pages).toFixed(2),
+      (buildCpuMs / pages).toFixed(2),
       (bytes / pages / 1000).toFixed(2),
       memoryMb.toFixed(0),
       ...[0.5, 0.95, 0.99].map((share) => quantile(ms, share).toFixed(1)),
+      (askCpuMs / times.length).toFixed(1),
     ];
     console.log(`| ${name} | ${cells.join(" | ")} |`);
   }
