@@ -93,9 +93,39 @@ describe("an index that follows the database", () => {
 });
 
 describe("the process of an index", () => {
+  const leads = () => false;
+
+  it("has pages without a text fetched again, if its coordinator leads", async () => {
+    const url = "https://a.example/dropped";
+    await store(url, "Dropped airfield");
+    await pool.query("delete from document d using page p where p.url = $1 and p.url_hash = d.url_hash", [
+      url,
+    ]);
+    await pool.query(
+      `insert into frontier_url (host_hash, url_hash, url, state, next_fetch_at, etag)
+       select host_hash, url_hash, url, 'due', 'infinity', 'x' from page where url = $1`,
+      [url],
+    );
+    const etag = async () =>
+      (await pool.query("select etag from frontier_url where url = $1", [url])).rows[0].etag;
+    const run = async (isLeading: boolean) => {
+      const [path, told] = [":memory:", [] as unknown[]];
+      const log = { ...silentLog, warn: (fields: object) => void told.push(fields) };
+      const engine = new Fts5Client({ databaseUrl, path, leads: () => isLeading, log });
+      engine.start();
+      await until(() => engine.state().type === "ready", longMs);
+      await engine.stop();
+      return told;
+    };
+
+    expect([await run(false), await etag()]).toEqual([[], "x"]);
+    expect([await run(true), await etag()]).toEqual([[{ pages: 1 }], null]);
+    await remove(url);
+  });
+
   it("answers, follows, and comes back with its file when it has died", async () => {
     const path = join(temporaryFolder("fts5-"), "search.sqlite");
-    const engine = new Fts5Client({ databaseUrl, path, log: silentLog });
+    const engine = new Fts5Client({ databaseUrl, path, leads, log: silentLog });
     try {
       await expect(engine.search(await questionOf({ all: ["ferry"] }))).rejects.toThrow(EngineAway);
       engine.start();
@@ -129,10 +159,11 @@ describe("the process of an index", () => {
     const damaged = join(folder, "search.sqlite");
     const letter = join(folder, "letter");
     for (const file of [damaged, letter]) writeFileSync(file, "no index".repeat(1000));
-    const healed = new Fts5Client({ databaseUrl, path: damaged, log: silentLog });
+    const healed = new Fts5Client({ databaseUrl, path: damaged, leads, log: silentLog });
     const failing = new Fts5Client({
       databaseUrl,
       path: join(letter, "search.sqlite"),
+      leads,
       log: silentLog,
     });
     try {

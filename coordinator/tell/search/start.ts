@@ -42,7 +42,7 @@ export function openSearchEngine(options: EngineOptions): RunningEngine {
     return new OpenSearchClient({ ...database, place, leads, log });
   }
   const path = folder === null ? ":memory:" : indexFileIn(folder, database.schema);
-  return new Fts5Client({ databaseUrl: database.url, path, log });
+  return new Fts5Client({ databaseUrl: database.url, path, leads, log });
 }
 
 export const searchPart = ({

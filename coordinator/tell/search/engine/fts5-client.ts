@@ -22,6 +22,8 @@ export type Asked =
 
 export type ToEngine =
   | { readonly type: "begin"; readonly databaseUrl: string; readonly path: string }
+  /** Whether this coordinator has pages without a text fetched again: only one does. */
+  | { readonly type: "leads"; readonly leads: boolean }
   | { readonly type: "ask"; readonly id: number; readonly asked: Asked };
 
 export type FromEngine =
@@ -49,6 +51,7 @@ interface Fts5ClientOptions {
   readonly databaseUrl: string;
   /** The file of the index; ":memory:" for one that ends with its process. */
   readonly path: string;
+  readonly leads: () => boolean;
   readonly log: Log;
 }
 
@@ -91,6 +94,7 @@ export class Fts5Client implements SearchEngine {
       log.error({ error: error.message }, "the process of the search's index cannot be started"),
     );
     child.once("exit", (code, signal) => this.#ended(child, startedMs, signal ?? `exit code ${code}`));
+    this.#tellLeads(child);
     child.send({ type: "begin", databaseUrl, path } satisfies ToEngine, () => {});
   }
 
@@ -150,8 +154,10 @@ export class Fts5Client implements SearchEngine {
 
   #take(message: FromEngine): void {
     const { log } = this.#options;
-    if (message.type === "state") this.#tell(message.state);
-    else if (message.type === "lost")
+    if (message.type === "state") {
+      this.#tell(message.state);
+      if (this.#child !== null) this.#tellLeads(this.#child);
+    } else if (message.type === "lost")
       log.warn({ pages: message.pages }, "pages whose text is not in the database are fetched again");
     else if (message.type === "refusal") this.#refuse(message.id, message.why);
     else if (message.type === "answer") this.#settle(message.id)?.resolve(message.answer);
@@ -160,6 +166,10 @@ export class Fts5Client implements SearchEngine {
       if (message.why === null) log.info({}, "the search's index follows the database again");
       else log.warn({ why: message.why }, "the search's index does not follow the database");
     }
+  }
+
+  #tellLeads(child: ChildProcess): void {
+    child.send({ type: "leads", leads: this.#options.leads() } satisfies ToEngine, () => {});
   }
 
   #tell(state: EngineState): void {

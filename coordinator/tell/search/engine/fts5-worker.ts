@@ -18,9 +18,11 @@ const say = (message: FromEngine): void => {
 };
 
 let engine: Fts5Engine | null = null;
+let leads = false;
 
 process.on("message", (message: ToEngine) => {
   if (message.type === "ask") void answer(message.id, message.asked);
+  else if (message.type === "leads") leads = message.leads;
   else void run(message);
 });
 process.once("disconnect", () => {
@@ -68,7 +70,8 @@ async function run({ databaseUrl, path }: ToEngine & { type: "begin" }): Promise
   setInterval(tell, stateEveryMs);
   await follow({
     catchUp: async (options) => {
-      await opened.catchUp({ ...options, onLost: (pages) => say({ type: "lost", pages }) });
+      const onLost = (pages: number) => say({ type: "lost", pages });
+      await opened.catchUp({ ...options, ...(leads && { onLost }) });
       tell();
     },
     onTrouble: (error) => {
