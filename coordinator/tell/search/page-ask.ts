@@ -161,7 +161,7 @@ function pageSays({ language, structured, ...page }: PageFacts): Fact[] {
 
 function textOf({ description, headings, excerpt }: PageFacts): Node {
   if (description === "" && excerpt === "" && headings.length === 0)
-    return aside("The page lets nothing of its text be shown.");
+    return aside("The page lets nothing of its text be shown, or the search engine that has it is away.");
   const outline = headings.map(({ level, text }) => html`<li class="level-${level}">${text}</li>`);
   const beginning = excerpt === "" ? "" : `${excerpt} …`;
   return picture(
