@@ -83,8 +83,8 @@ export const searchAnswer = z
       .string()
       .nullable()
       .describe(
-        "In plain words: why there is nothing, or that not all of the words or pages were searched: the search engine does " +
-          "not answer, is being filled, or took too long.",
+        "In plain words: why there is nothing, or that not all of the words or pages were searched: the search engine is " +
+          "being filled, or took too long.",
       ),
   })
   .meta({ id: "SearchAnswer" });

@@ -4,7 +4,7 @@ import { UsageError } from "#core/errors";
 import { printable } from "#core/terminal-text";
 import { aside, empty, group, onward, picture, present, recordColumns } from "../../ask/document.ts";
 import { type Field, fieldsIn } from "../../ask/fields.ts";
-import { type Document, type Node, operationsOf } from "../../ask/operation.ts";
+import { type Document, Fault, type Node, operationsOf } from "../../ask/operation.ts";
 import { plainText } from "../../ask/words.ts";
 import { answersText } from "../../crawl/batch/stated-uses.ts";
 import { submitLink } from "../../crawl/submissions/submissions-ask.ts";
@@ -12,6 +12,7 @@ import { type FilterChip, filterChips, options } from "../../web/components.ts";
 import { country, countryName, countText, crawlerLink } from "../../web/format.ts";
 import { type Html, html, nothing, pathWith, safeHref } from "../../web/html.ts";
 import type { PageViewer } from "../../web/page-frame.ts";
+import { EngineAway } from "./engine/search-engine.ts";
 import { readOperators } from "./operators.ts";
 import { crumbs, pageLink } from "./page-ask.ts";
 import { maxSearchLength, maxSearchLimit, maxSearchOffset } from "./query.ts";
@@ -28,6 +29,9 @@ import {
 import { operatorHelp, searchAnswer } from "./search-api.ts";
 
 const usualLimit = 10;
+
+/** The engine is started again soon after it has ended. */
+const askAgainSeconds = 5;
 
 const filter = <One extends z.ZodType>(schema: One, title: string, description: string, example: string) =>
   schema.optional().meta({ title, description, example });
@@ -105,7 +109,10 @@ const search = operationsOf<SearchReads>().get({
   description: `What is ranked is bounded: \`more\` says that there may be more matches, and facets count what was ranked. The same
 question gets the same ranking for ten seconds.`,
   output: searchAnswer,
-  faults: { 400: "The words are too long, or a filter cannot be one" },
+  faults: {
+    400: "The words are too long, or a filter cannot be one",
+    503: "The search engine does not answer at the moment",
+  },
   command: {
     ...{
       name: "search",
@@ -115,7 +122,7 @@ question gets the same ranking for ten seconds.`,
     help: `
 
 Examples:
-  nearcrawl search harbour -ferry --language en
+  nearcrawl search 'harbour -ferry' --language en
   nearcrawl search '"harbour wall"' --host example.org --sort date
   nearcrawl search ferry site:example.org after:2026-01-01
 
@@ -129,7 +136,11 @@ ${operatorHelp.map(([typed, words]) => `  ${typed.padEnd(24)}${words}`).join("\n
   run: async ({ input: { q, explain, ...given }, ports, now }) => {
     const read = readOperators(q, { ...given, explain: explain === "1" });
     if (typeof read === "string") throw new UsageError(`The filter ${read}.`);
-    return await searchPages(ports, read.words, read.options, now);
+    return await searchPages(ports, read.words, read.options, now).catch((error: unknown) => {
+      if (!(error instanceof EngineAway)) throw error;
+      const why = `The search engine does not answer at the moment (${error.message}). Nothing was searched.`;
+      throw new Fault(503, why, "Search", { refreshSeconds: askAgainSeconds });
+    });
   },
   view: (answer, { viewer }) => searchDocument(answer, viewer),
 });

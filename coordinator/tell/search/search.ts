@@ -2,7 +2,7 @@
 
 import type { UrlAddress } from "#core/url-key";
 import { stemmingOf, textSearchConfigOf } from "#core/words/words";
-import { type EngineAnswer, EngineAway, type SearchEngine, type TermArm } from "./engine/search-engine.ts";
+import type { EngineAnswer, SearchEngine, TermArm } from "./engine/search-engine.ts";
 import {
   hasWordsCut,
   maxSearchOffset,
@@ -37,7 +37,10 @@ const plentyOfResults = 5;
 /** Only this many of the best are ranked: more than the pages of results can reach. */
 const mostRanked = 1000;
 
-/** Pages that contain the words: "quoted phrases", `or` and `-not` as people type them in search engines. */
+/**
+ * Pages that contain the words: "quoted phrases", `or` and `-not` as people type them in search engines. Throws EngineAway
+ * if the engine does not answer.
+ */
 export async function searchPages(
   reads: SearchReads,
   words: string,
@@ -61,25 +64,18 @@ export async function searchPages(
   if (!/[\p{L}\p{N}]/u.test(query.words)) {
     return { ...nothing, note: "Type one or more words to search for; filters alone find nothing." };
   }
-  try {
-    const found = await keptFound(reads, query, now);
-    if (found.arms.length === 0)
-      return { ...nothing, note: "These words only exclude: add one to look for." };
-    const { pages, gone } = await shownPages(reads, found, query, options.explain === true);
-    return {
-      ...nothing,
-      total: found.total - gone,
-      more: found.more,
-      pages,
-      facets: found.facets,
-      didYouMean: await betterWords(reads, found, query, now),
-      note: noteOf(words, found, query.offset + query.limit),
-    };
-  } catch (error) {
-    if (!(error instanceof EngineAway)) throw error;
-    const why = `The search engine does not answer at the moment (${error.message}). Nothing was searched.`;
-    return { ...nothing, note: why };
-  }
+  const found = await keptFound(reads, query, now);
+  if (found.arms.length === 0) return { ...nothing, note: "These words only exclude: add one to look for." };
+  const { pages, gone } = await shownPages(reads, found, query, options.explain === true);
+  return {
+    ...nothing,
+    total: found.total - gone,
+    more: found.more,
+    pages,
+    facets: found.facets,
+    didYouMean: await betterWords(reads, found, query, now),
+    note: noteOf(words, found, query.offset + query.limit),
+  };
 }
 
 interface Found extends Ranking {

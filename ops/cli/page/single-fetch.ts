@@ -198,11 +198,12 @@ const shownHeadings = 8;
 const shownCharacters = 600;
 
 export function pageText(page: PageExtract): string {
-  const { links, headings, foreignLinks = [], text, unquoted: _, ...facts } = page;
+  const { links, headings, foreignLinks = [], text, unquoted, ...facts } = page;
   const counts = { linksInAll: links.length, foreignLinks: foreignLinks.length || null };
-  const start = text.slice(0, shownCharacters).replaceAll("\n", " ");
+  const startOf = (lines: string) => lines.slice(0, shownCharacters).replaceAll("\n", " ");
   const shown = {
-    text: start,
+    text: startOf(text),
+    ...(unquoted !== undefined && { searchedOnly: startOf(unquoted) }),
     headings: headings.slice(0, shownHeadings),
     links: links.slice(0, shownLinks),
   };
