@@ -164,7 +164,7 @@ export function openRooms(ground: Ground): OpenRooms {
     },
     gateway: { ...probing.fleet, here: own.online, send },
   };
-  health.watchSearch(() => ground.searchEngine.fault?.() ?? null);
+  health.watchSearch(() => ground.searchEngine.fault());
   const live = () => liveState({ ...ground, queue: delegations.queue });
   const rooms: Room[] = [
     ground.policies,

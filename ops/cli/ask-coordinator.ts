@@ -64,12 +64,16 @@ const answerOf = (status: number, headers: Headers, body: string): Answer => ({
 });
 
 /** Returns null when no coordinator is running in this home, or when it uses another database. */
-async function askRunning(context: CommandContext, question: Question): Promise<Answer | null> {
+export async function askRunning(
+  context: CommandContext,
+  question: Question,
+  withinMs = patienceMs,
+): Promise<Answer | null> {
   const { currentRun, databaseUrl, schema, home } = context;
   if (currentRun === null || !isRunning(currentRun.pid) || currentRun.schema !== schema) return null;
   if ((databaseUrl === null ? null : withoutPassword(databaseUrl)) !== currentRun.database) return null;
   const client = new Client("http://localhost", {
-    ...{ socketPath: socketPathOf(home), headersTimeout: patienceMs, bodyTimeout: patienceMs },
+    ...{ socketPath: socketPathOf(home), headersTimeout: withinMs, bodyTimeout: withinMs },
   });
   try {
     const { method, path, body } = question;

@@ -1,13 +1,16 @@
 /** The index in a file follows its database, in a process of its own that nobody misses for long when it dies. */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { numberChanges } from "#coordinator/crawl/changes/change-writes";
+import { ownAlertsOf } from "#coordinator/tell/overview/alert-rules";
 import { Fts5Client } from "#coordinator/tell/search/engine/fts5-client";
 import { openFts5 } from "#coordinator/tell/search/engine/fts5-engine-store";
 import { EngineAway, type SearchEngine } from "#coordinator/tell/search/engine/search-engine";
 import { silentLog } from "#core/log";
 import { urlKeyOf } from "#core/url-key";
+import { healthy } from "../overview/alert-world.ts";
 import { testDatabase } from "../support/database.ts";
 import { forThisFile } from "../support/for-this-file.ts";
 import { seedChange } from "../support/seed-changes.ts";
@@ -150,7 +153,13 @@ describe("the process of an index", () => {
 
       expect(engine.pid).not.toBe(before);
       expect(await found(engine, "fourth")).toEqual(["4"]);
+
+      // What it says of itself as long as it may still be one that keeps ending does not count.
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+      await delay(1500);
+      expect(engine.fault()?.words).toContain("it is behind, or keeps ending");
     } finally {
+      vi.useRealTimers();
       await engine.stop();
     }
     expect(engine.state()).toEqual({ type: "away", why: "it was stopped" });
@@ -178,6 +187,30 @@ describe("the process of an index", () => {
     } finally {
       await healed.stop();
       await failing.stop();
+    }
+  });
+
+  it("raises an alert with the reason once it has not opened its file for ten minutes", async () => {
+    const path = join(temporaryFolder("fts5-"), "search.sqlite");
+    mkdirSync(path);
+    const engine = new Fts5Client({ databaseUrl, path, leads, log: silentLog });
+    const alerts = (): object[] => {
+      const fault = engine.fault();
+      const search = fault && { words: fault.words, sinceMs: fault.since.getTime() };
+      return ownAlertsOf({ ...healthy, search }, Date.now());
+    };
+    try {
+      engine.start();
+      await until(() => /directory/.test(JSON.stringify(engine.state())), longMs);
+      const atFirst = [engine.fault(), alerts()];
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+
+      expect(atFirst).toEqual([null, []]);
+      const words = `The search's index does not follow the database: Path is a directory: rm returned EISDIR (is a directory) ${path}, since `;
+      expect(alerts()).toMatchObject([{ name: "search-behind", words: expect.stringContaining(words) }]);
+    } finally {
+      vi.useRealTimers();
+      await engine.stop();
     }
   });
 });

@@ -136,7 +136,7 @@ export interface OwnFacts {
   /** The journal lacks changes. */
   readonly journal: OwnFault | null;
   readonly dns?: OwnFault | null;
-  /** Changes wait for the search engine. */
+  /** The search engine is away, or changes wait for it. */
   readonly search?: OwnFault | null;
   /** The certificate that it presents itself; null behind a proxy. `notTaken` says why a renewed one is not in use. */
   readonly certificate?: {

@@ -137,15 +137,11 @@ export const ownRules = [
     threshold: 600,
     looksFor:
       "what was crawled has waited for the search engine for {n} s, or the engine does not answer for as long",
-    advice: `Look at OpenSearch and its log: nearcrawl doctor says what it answers. Crawling goes on meanwhile; what waits is
-      sent by itself when the engine takes it.`,
-    runbook: `Only with \`search.engine = "opensearch"\`. Documents wait in the database, so its disk is what bounds the wait. Changes
-      that are no longer kept (policy changes.keepDays) are made good by sending all pages again. What to do in which case:
-      [scaling](scaling.md#what-happens-when).`,
-    find: ({ own, nowMs }, seconds) =>
-      own?.search == null || nowMs - own.search.sinceMs < seconds * 1000
-        ? null
-        : `${sentence(own.search.words)} (since ${clockTime(own.search.sinceMs)}).`,
+    advice: `FTS5: free its disk (search/ in the home), or let the coordinator's user write there. OpenSearch: look at it and
+      its log. Crawling goes on, and what waits is sent by itself.`,
+    runbook: `Pages wait in the database, so its disk bounds the wait. What to do in which case:
+      [bad days](bad-days.md#the-search-is-away), [scaling](scaling.md#what-happens-when) of OpenSearch.`,
+    find: ({ own, nowMs }, seconds) => faultWords(own?.search, { nowMs, seconds }),
   }),
   critical("certificate-ending", "/alerts", {
     /** Days. Automatic renewal never leaves so few. */

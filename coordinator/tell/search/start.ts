@@ -16,8 +16,8 @@ import { createSearchReads } from "./search-reads.ts";
 export interface RunningEngine extends SearchEngine {
   start(): void;
   stop(): Promise<void>;
-  /** What waits for the engine, and why. */
-  fault?(): DatabaseFault | null;
+  /** Why searches lack what was crawled lately. */
+  fault(): DatabaseFault | null;
 }
 
 interface EngineOptions {

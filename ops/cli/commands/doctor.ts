@@ -13,12 +13,7 @@ import { reportLines } from "#crawler/cli/check-command";
 import { embeddedFault } from "#db/embedded-cluster";
 import { runningServerUrl } from "#db/embedded-postgres";
 import { type Database, withSearchPath } from "#db/server-database";
-import {
-  type CommandContext,
-  commandContext,
-  openSearchAuthorization,
-  withDatabase,
-} from "../command-context.ts";
+import { type CommandContext, commandContext, withDatabase } from "../command-context.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { printAnswer } from "../output.ts";
 import { type DatabaseOptions, withDatabaseOptions } from "../read-database.ts";
@@ -94,7 +89,7 @@ async function examineWith(config: CoordinatorConfig, context: CommandContext): 
   const tls = tlsFindings(config, now());
   const own = [...folder, ...contact, dns, ...tls, ...ports, ...address];
   const found = await database(context, now, policiesOf(config));
-  const search = await searchFindings(config.search, openSearchAuthorization());
+  const search = await searchFindings(config.search, context);
   return [...own, ...crawlFindings(found.policies), ...found.findings, ...search];
 }
 

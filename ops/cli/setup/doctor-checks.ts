@@ -9,6 +9,7 @@ import type { CoordinatorConfig } from "#coordinator/config";
 import { notFollowed } from "#coordinator/crawl/submissions/submission";
 import { contactFault, contactWarnings } from "#coordinator/run/opt-outs/start";
 import type { PolicySettings } from "#coordinator/run/settings/schema";
+import type { AlertList } from "#coordinator/tell/overview/alert-rules";
 import { OpenSearchEngine } from "#coordinator/tell/search/engine/opensearch-engine";
 import { openSearchPlace } from "#coordinator/tell/search/engine/opensearch-place-resolver";
 import { foreignDateMs } from "#core/foreign-dates";
@@ -20,6 +21,8 @@ import { askServers, type ServerAnswer, stateWords } from "#db/primary";
 import { type Migration, readSchemaState } from "#db/schema-state";
 import { wordsOf as databaseWordsOf, postgresVersion } from "#db/server-database";
 import { readServerUrl } from "#db/server-url";
+import { askRunning } from "../ask-coordinator.ts";
+import { type CommandContext, openSearchAuthorization } from "../command-context.ts";
 import { contactTrouble } from "../contact.ts";
 
 const askMs = 8000;
@@ -71,16 +74,31 @@ export function diskFinding(home: string, freeBytes: number): Finding {
   return ok("disk", `${words}.`);
 }
 
-/** OpenSearch, where it is the search's engine. */
+/** The search's engine as the coordinator that runs here sees it, and OpenSearch also as it answers. */
 export async function searchFindings(
   { url, ca }: CoordinatorConfig["search"],
-  authorization: string | null,
+  context: CommandContext,
 ): Promise<Finding[]> {
+  const question = {
+    method: "get",
+    path: "/api/alerts",
+    accept: "application/json",
+    room: "alerts",
+  } as const;
+  const answer = await askRunning(context, question, askMs).catch(() => null);
+  if (answer?.status === 200) {
+    const { alerts, acknowledged, muted }: AlertList = JSON.parse(answer.body);
+    const behind = [...alerts, ...acknowledged, ...muted].find(({ name }) => name === "search-behind");
+    if (behind !== undefined) return [fix("search", `${behind.words} ${behind.advice}`)];
+    if (url === null) return [ok("search", "what was crawled is found after ten minutes at the most.")];
+  }
   if (url === null) return [];
   let engine: OpenSearchEngine | null = null;
   try {
     const names = { url: "search.url", ca: "search.ca" };
-    engine = new OpenSearchEngine(openSearchPlace({ names, url, ca, authorization }));
+    engine = new OpenSearchEngine(
+      openSearchPlace({ names, url, ca, authorization: openSearchAuthorization() }),
+    );
     const version = await engine.version();
     const { pages, bytes, export: kept } = await engine.look();
     const words = `OpenSearch ${version} has ${howMany(pages, "page")} (${bytesText(bytes)})`;

@@ -11,6 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,6 +26,7 @@ import {
   expiryFinding,
   listenFindings,
   nodeFinding,
+  searchFindings,
   serverFindings,
   versionFinding,
 } from "#ops/cli/setup/doctor-checks";
@@ -275,6 +277,7 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       address: "ok",
       reading: "ok",
       release: "ok",
+      search: "ok",
       urls: "ok",
     });
   });
@@ -334,6 +337,26 @@ describe("a coordinator by its settings file", { timeout: 90_000 }, () => {
       expect([code, err]).toEqual([2, expect.stringContaining("coordinator.toml")]);
     },
   );
+});
+
+it("says why searches lack what was crawled, as the coordinator that runs in this home does", async () => {
+  const [home, schema] = [temporaryFolder("nearcrawl-doctor-"), "public"];
+  const alert = { name: "search-behind", words: "Its disk is full.", advice: "Free it." };
+  const list = { alerts: [], acknowledged: [alert], muted: [] };
+  const coordinator = createHttpServer((_, answer) => answer.end(JSON.stringify(list)));
+  await once(coordinator.listen(join(home, "coordinator.sock")), "listening");
+  const currentRun = { ...{ pid: process.pid, schema, database: null }, resolvers: [] } as never;
+  const context = { home, schema, currentRun, databaseUrl: null, settingsFile: null };
+  const found = async () => await searchFindings({ engine: "fts5", url: null, ca: null }, context);
+
+  const behind = await found();
+  list.acknowledged = [];
+  const level = await found();
+  coordinator.close();
+  coordinator.closeAllConnections();
+
+  expect(behind).toEqual([{ state: "fix", subject: "search", words: "Its disk is full. Free it." }]);
+  expect([level.map(({ state }) => state), await found()]).toEqual([["ok"], []]);
 });
 
 it("checks the pages' own port too, and names the setting of a taken port", async () => {

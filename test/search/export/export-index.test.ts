@@ -604,11 +604,16 @@ describe("a file of lines", () => {
       endFull: async (change) => await target.endFull(change),
     };
     let ms = 0;
+    const levels: number[] = [];
 
-    await exportIndex({ reads: createExportReads(pool), target: slow, nowMs: () => (ms += 5000) });
+    await exportIndex({
+      ...{ reads: createExportReads(pool), target: slow, nowMs: () => (ms += 5000) },
+      onLevel: (atMs) => levels.push(atMs),
+    });
     await target.close();
 
     const lines = readFileSync(file, "utf8");
+    expect(levels.length).toBeGreaterThan(1);
     expect(lines.indexOf("Changed meanwhile")).toBeGreaterThan(0);
     expect(lines.indexOf("Changed meanwhile")).toBeLessThan(lines.indexOf('"end-full"'));
     expect(loaded(file)).toEqual(await shown());

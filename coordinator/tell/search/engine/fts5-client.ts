@@ -6,6 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Log } from "#core/log";
+import type { DatabaseFault } from "../../../database/database-watch.ts";
 import {
   type EngineAnswer,
   EngineAway,
@@ -46,6 +47,8 @@ const restartMs = 500;
 const restartMostMs = 600_000;
 /** A process that has worked this long is restarted soon. */
 const healthyMs = 60_000;
+/** An index that follows the database is behind by a second or two. */
+const mostBehindS = 60;
 
 interface Fts5ClientOptions {
   readonly databaseUrl: string;
@@ -56,8 +59,8 @@ interface Fts5ClientOptions {
 }
 
 interface Waiting {
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: EngineAway) => void;
+  resolve(answer: unknown): void;
+  reject(error: EngineAway): void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -71,6 +74,9 @@ export class Fts5Client implements SearchEngine {
   #trouble: string | null = null;
   #lastId = 0;
   #failures = 0;
+  /** From then on it is not one that keeps ending. */
+  #steadyMs = 0;
+  #lastWell = new Date();
   #restart: NodeJS.Timeout | null = null;
 
   constructor(options: Fts5ClientOptions) {
@@ -84,7 +90,7 @@ export class Fts5Client implements SearchEngine {
   start(): void {
     if (this.#child !== null || this.#restart !== null) return;
     const { databaseUrl, path, log } = this.#options;
-    const startedMs = performance.now();
+    this.#steadyMs = performance.now() + (this.#failures === 0 ? 0 : healthyMs);
     const child = startProcess();
     this.#child = child;
     // After a failure, its reason stays until the next process has begun its work.
@@ -93,7 +99,7 @@ export class Fts5Client implements SearchEngine {
     child.once("error", (error) =>
       log.error({ error: error.message }, "the process of the search's index cannot be started"),
     );
-    child.once("exit", (code, signal) => this.#ended(child, startedMs, signal ?? `exit code ${code}`));
+    child.once("exit", (code, signal) => this.#ended(child, signal ?? `exit code ${code}`));
     this.#tellLeads(child);
     child.send({ type: "begin", databaseUrl, path } satisfies ToEngine, () => {});
   }
@@ -123,23 +129,23 @@ export class Fts5Client implements SearchEngine {
     return { ...this.#state, secondsBehind: this.#state.secondsBehind + sinceS };
   }
 
-  async search(question: EngineQuestion): Promise<EngineAnswer> {
-    return (await this.#ask({ about: "search", question })) as EngineAnswer;
+  /** One that cannot be opened, keeps ending, cannot be written, or is behind. */
+  fault(): DatabaseFault | null {
+    if (Date.now() - this.#lastWell.getTime() < mostBehindS * 1000) return null;
+    const why =
+      this.#trouble ?? (this.#state.type === "away" ? this.#state.why : "it is behind, or keeps ending");
+    return { words: `the search's index does not follow the database: ${why}`, since: this.#lastWell };
   }
 
-  async configurations(): Promise<readonly string[]> {
-    return (await this.#ask({ about: "configurations" })) as readonly string[];
-  }
+  search = async (question: EngineQuestion) => await this.#ask<EngineAnswer>({ about: "search", question });
+  configurations = async () => await this.#ask<readonly string[]>({ about: "configurations" });
+  wordsLike = async (word: string) => await this.#ask<readonly WrittenWord[]>({ about: "wordsLike", word });
 
-  async wordsLike(word: string): Promise<readonly WrittenWord[]> {
-    return (await this.#ask({ about: "wordsLike", word })) as readonly WrittenWord[];
-  }
-
-  async #ask(asked: Asked): Promise<unknown> {
+  async #ask<Answer>(asked: Asked): Promise<Answer> {
     const child = this.#child;
     if (child === null || this.#state.type === "away") throw new EngineAway(this.#away);
     const id = ++this.#lastId;
-    return await new Promise((resolve, reject) => {
+    return await new Promise<Answer>((resolve, reject) => {
       const timer = setTimeout(() => this.#refuse(id, "it takes too long"), answerMs);
       this.#waiting.set(id, { resolve, reject, timer });
       child.send({ type: "ask", id, asked } satisfies ToEngine, (error) => {
@@ -156,6 +162,9 @@ export class Fts5Client implements SearchEngine {
     const { log } = this.#options;
     if (message.type === "state") {
       this.#tell(message.state);
+      const { secondsBehind = 0 } = message.state as { readonly secondsBehind?: number };
+      const isWell = performance.now() > this.#steadyMs && this.#trouble === null;
+      if (isWell && secondsBehind < mostBehindS) this.#lastWell = new Date();
       if (this.#child !== null) this.#tellLeads(this.#child);
     } else if (message.type === "lost")
       log.warn({ pages: message.pages }, "pages whose text is not in the database are fetched again");
@@ -194,14 +203,14 @@ export class Fts5Client implements SearchEngine {
     for (const id of [...this.#waiting.keys()]) this.#refuse(id, this.#away);
   }
 
-  #ended(child: ChildProcess, startedMs: number, how: string): void {
+  #ended(child: ChildProcess, how: string): void {
     if (this.#child !== child) return;
     this.#child = null;
     const why = this.#trouble ?? `its process ended (${how})`;
     this.#trouble = null;
     this.#tell({ type: "away", why });
     this.#giveUpWaiting();
-    this.#failures = performance.now() - startedMs > healthyMs ? 1 : this.#failures + 1;
+    this.#failures = performance.now() > this.#steadyMs ? 1 : this.#failures + 1;
     const inMs = Math.min(restartMostMs, restartMs * 2 ** (this.#failures - 1));
     this.#options.log.warn({ why, againInSeconds: inMs / 1000 }, "the search's index has ended");
     this.#restart = setTimeout(() => {

@@ -5,13 +5,7 @@ import { exportIndex, type TextPorts } from "../export/export-index.ts";
 import { createExportReads } from "../export/export-reads.ts";
 import { refetching } from "../export/text-upkeep-store.ts";
 import { Fts5Index } from "./fts5-index-store.ts";
-import type {
-  EngineAnswer,
-  EngineQuestion,
-  EngineState,
-  SearchEngine,
-  WrittenWord,
-} from "./search-engine.ts";
+import type { EngineState, SearchEngine } from "./search-engine.ts";
 
 interface CatchUpOptions {
   readonly full?: boolean;
@@ -28,7 +22,7 @@ export class Fts5Engine implements SearchEngine {
   readonly #pool: Pool;
   readonly #index: Fts5Index;
   #progress = { pages: 0, ofPages: 0 };
-  /** When it last began to read changes and then read all of them. */
+  /** Of the last time that it had all changes. */
   #levelMs: number | null = null;
 
   constructor(pool: Pool, index: Fts5Index) {
@@ -45,13 +39,15 @@ export class Fts5Engine implements SearchEngine {
   }
 
   async #catchUp(full: boolean, texts: TextPorts = {}): Promise<void> {
-    const beganMs = performance.now();
     const ports = {
       reads: createExportReads(this.#pool),
       ...{ target: this.#index, texts },
       nowMs: () => performance.now(),
       onProgress: ({ done, expected }: { readonly done: number; readonly expected: number }) => {
         this.#progress = { pages: done, ofPages: Math.max(done, expected) };
+      },
+      onLevel: (atMs: number) => {
+        this.#levelMs = atMs;
       },
     };
     try {
@@ -62,7 +58,6 @@ export class Fts5Engine implements SearchEngine {
       this.#index.clear();
       await exportIndex(ports);
     }
-    this.#levelMs = beganMs;
   }
 
   state(): EngineState {
@@ -72,17 +67,9 @@ export class Fts5Engine implements SearchEngine {
     return { type: "ready", pages, bytes, secondsBehind };
   }
 
-  async search(question: EngineQuestion): Promise<EngineAnswer> {
-    return this.#index.search(question);
-  }
-
-  async configurations(): Promise<readonly string[]> {
-    return this.#index.configurations();
-  }
-
-  async wordsLike(word: string): Promise<readonly WrittenWord[]> {
-    return this.#index.wordsLike(word);
-  }
+  search: SearchEngine["search"] = async (question) => this.#index.search(question);
+  configurations: SearchEngine["configurations"] = async () => this.#index.configurations();
+  wordsLike: SearchEngine["wordsLike"] = async (word) => this.#index.wordsLike(word);
 
   close(): void {
     this.#index.close();

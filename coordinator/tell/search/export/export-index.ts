@@ -96,6 +96,8 @@ interface ExportPorts {
   readonly onProgress?: (progress: ExportProgress) => void;
   /** Is called with the reason for a full export. */
   readonly onFull?: (why: string) => void;
+  /** Is called when all changes up to this time have been sent. */
+  readonly onLevel?: (atMs: number) => void;
   /** Ends the export after the current batch. */
   readonly signal?: AbortSignal;
 }
@@ -273,14 +275,14 @@ class Export {
 
   /** Exports up to the feed's end. Returns why the feed cannot be read from the cursor. */
   async #changes(): Promise<string | null> {
-    const { reads } = this.#ports;
+    const { reads, nowMs, onLevel } = this.#ports;
     this.#optOutsMs = Number.NEGATIVE_INFINITY;
     const from = this.#state.cursor;
     const expected = (await reads.feed()).last - from;
     for (;;) {
       if (this.#isAsked) return null;
       await this.#lookAtOptOuts();
-      const since = this.#state.cursor;
+      const [since, readMs] = [this.#state.cursor, nowMs()];
       const read = await reads.changed(since, changesAtOnce);
       if (read.type === "unknown") throw new ExportError(faultWords(read));
       if (read.type !== "read") return faultWords(read);
@@ -296,7 +298,9 @@ class Export {
       }
       if (read.next > since) await this.#send({ ...this.#state, cursor: read.next });
       if (this.#state.full === null) this.#tell({ phase: "changes", done: read.next - from, expected });
-      if (!read.more) return null;
+      if (read.more) continue;
+      onLevel?.(readMs);
+      return null;
     }
   }
 
