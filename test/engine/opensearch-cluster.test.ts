@@ -1,4 +1,4 @@
-/** Nodes of OpenSearch that are killed and come back, alone and in a cluster of three, while a coordinator sends pages. */
+/** The only node of OpenSearch is killed and comes back while a coordinator sends pages. guide.test.ts has clusters of three. */
 import { describe, expect, it } from "vitest";
 import { OpenSearchClient } from "#coordinator/tell/search/engine/opensearch-store";
 import { silentLog } from "#core/log";
@@ -7,15 +7,15 @@ import { testDatabase } from "../support/database.ts";
 import { isLong } from "../support/long.ts";
 import { seedWorld, worldNow } from "../support/seed-world.ts";
 import { until } from "../support/until.ts";
-import { askEngine, documentsOf, openSearchClasses, startOpenSearch } from "./open-search.ts";
+import { documentsOf, openSearchClasses, startOpenSearch } from "./open-search.ts";
 import { storePage } from "./store-page.ts";
 
 const classes = isLong ? openSearchClasses() : null;
 const withinMs = 90_000;
 
-describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
-  async function opened(nodes: number) {
-    const engine = await startOpenSearch(classes!, nodes);
+describe.skipIf(classes === null)("a node of OpenSearch that is killed", () => {
+  async function opened() {
+    const engine = await startOpenSearch(classes!);
     const database = await testDatabase();
     await seedWorld(database.pool);
     const client = new OpenSearchClient({
@@ -37,8 +37,8 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
     };
   }
 
-  it("let documents wait, which are sent when the only one is back with its data", async () => {
-    const { engine, client, store, texts, untilThere } = await opened(1);
+  it("lets documents wait, which are sent when it is back with its data", async () => {
+    const { engine, client, store, texts, untilThere } = await opened();
     await store("ferry");
     await untilThere("ferry");
     await until(() => client.state().type === "ready", withinMs);
@@ -62,26 +62,5 @@ describe.skipIf(classes === null)("nodes of OpenSearch that are killed", () => {
     expect(await client.waiting()).toMatchObject({ since: null });
     expect(client.trouble).toBeNull();
     await until(() => client.fault() === null, withinMs);
-  });
-
-  it("do not stop the others of a cluster, and nothing is lost", { timeout: 300_000 }, async () => {
-    const { engine, client, store, texts, untilThere } = await opened(3);
-    const names = Array.from({ length: 12 }, (_, at) => `page-${String(at).padStart(2, "0")}`);
-    await store(names[0]!);
-    await untilThere(names[0]!);
-    await askEngine(`${engine.url}/_cluster/health/pages?wait_for_status=green&timeout=60s`);
-
-    for (const [at, name] of names.slice(1).entries()) {
-      if (at === 2) await engine.nodes[2]!.stop("SIGKILL");
-      if (at === 4) await engine.nodes[2]!.start();
-      if (at === 6) await askEngine(`${engine.url}/_cluster/health/pages?wait_for_status=green&timeout=60s`);
-      if (at === 7) await engine.nodes[1]!.stop("SIGKILL");
-      if (at === 9) await engine.nodes[1]!.start();
-      await store(name);
-    }
-
-    await untilThere(...names);
-    await until(async () => (await client.waiting())?.changes === 0, withinMs);
-    await until(async () => (await texts()).length === 0, withinMs);
   });
 });
