@@ -48,7 +48,7 @@ import { createIncidentStore } from "./tell/fleet/incident-store.ts";
 import { lastMinute } from "./tell/overview/figure-store.ts";
 import { Counters } from "./tell/overview/metrics.ts";
 import { OwnHealth } from "./tell/overview/own-health.ts";
-import { openSearchEngine } from "./tell/search/start.ts";
+import { makeSearchEngine } from "./tell/search/start.ts";
 import { OwnCertificate } from "./web/own-certificate.ts";
 
 /** A connection attempt that takes longer counts as failed. */
@@ -154,7 +154,7 @@ async function makeGround(options: CoordinatorOptions, own: Place & { readonly w
     send: (...sent) => fleet.send(...sent),
   });
   const knownUrls = new KnownUrls();
-  const searchEngine = openSearchEngine({
+  const searchEngine = makeSearchEngine({
     ...{ database: options.database, settings: config.search, folder: options.searchFolder ?? null, log },
     ...{ authorization: options.searchAuthorization ?? null, leads: () => presence.leads },
   });

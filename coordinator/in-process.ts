@@ -62,7 +62,7 @@ export async function openInProcess(options: InProcessOptions): Promise<FastifyI
     ...{ config, log, version: softwareVersion, live: () => null, metrics: createMetrics() },
     ...{ now: clock.now, health: new OwnHealth({ database: watch, ...clock }) },
   };
-  // Most commands do not search, and need none of this.
+  // The engine is loaded only when a command searches, because most do not.
   const searchEngine = new EngineOnDemand(async () => {
     const { openCommandEngine } = await import("./tell/search/command-engine-store.ts");
     const { searchFolder: folder, searchAuthorization } = options;

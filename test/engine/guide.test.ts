@@ -202,7 +202,7 @@ function keepsSearching(crawl: CrawlBeside, name: string) {
   };
 }
 
-/** Leads each connection to the next node that takes it. */
+/** Forwards each connection to the next node that accepts it. */
 class NodesProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

@@ -17,7 +17,7 @@ const sources = join(import.meta.dirname, "opensearch");
 const program = join(sources, "EngineNode.java");
 const cache = join(import.meta.dirname, "../../node_modules/.cache/nearcrawl-opensearch");
 
-/** Of a cold cache; it takes ten seconds on a usual line. */
+/** The time limit for fetching the jars when none are cached, which usually takes about ten seconds. */
 const fetchWithinMs = 180_000;
 const startWithinMs = 90_000;
 

@@ -82,7 +82,7 @@ async function holds(lines: string, files: () => readonly string[]): Promise<voi
     ...{ folder, database, withinMs: patienceMs - 5000 },
     env: {
       ...{ PATH: path, SPARK_LOCAL_IP: "127.0.0.1" },
-      // Compiling costs more than it saves in a short run.
+      // In a short run, optimising the code costs more than it saves.
       ...(isLong ? {} : { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1" }),
     },
   });

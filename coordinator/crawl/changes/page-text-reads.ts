@@ -24,7 +24,10 @@ export interface FetchedPage extends UrlAddress {
   readonly fetchedAt: Date;
 }
 
-/** In the order of the pages; null for a text that is not there. Throws if that is not known now. */
+/**
+ * Returns the texts in the order of the pages, with null for a page that has none there. Throws if that cannot be found out at
+ * the moment, for example because the engine is away.
+ */
 export type TextsElsewhere = (pages: readonly FetchedPage[]) => Promise<readonly (PageText | null)[]>;
 
 /** Of a page whose text is not there. */

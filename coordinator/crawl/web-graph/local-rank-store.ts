@@ -81,7 +81,7 @@ function stopwatch(): () => number {
   };
 }
 
-// Ranks in a thread of its own, so that the process can respond meanwhile.
+// Runs the ranking in a thread of its own so that the process can respond meanwhile.
 
 export interface WorkerTask {
   readonly database: { readonly databaseUrl: string; readonly home: string; readonly schema: string };

@@ -21,7 +21,7 @@ export const mostPoints: Readonly<Record<ScorePart, number>> = {
 
 type Score = Readonly<Record<ScorePart, number>>;
 
-/** Of the points for links, those that need no ranking of the whole graph. */
+/** The part of the points for links that comes from linking hosts; the rest needs a ranking of the whole graph. */
 const mostForHosts = 15;
 /** With this many linking hosts, a page has all points for them. The first ones count most. */
 const fullLinkingHosts = 255;

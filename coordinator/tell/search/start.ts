@@ -33,7 +33,7 @@ interface EngineOptions {
   readonly log: Log;
 }
 
-export function openSearchEngine(options: EngineOptions): RunningEngine {
+export function makeSearchEngine(options: EngineOptions): RunningEngine {
   const { database, folder, log, leads, authorization } = options;
   const { url, ca } = options.settings;
   if (url !== null) {

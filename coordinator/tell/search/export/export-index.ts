@@ -1,11 +1,14 @@
 /**
- * Exports the index to a search engine of the operator's, or to a file: first all pages, then what changed since,
- * from the change feed. Every page is sent as the database has it now, so a batch may be sent again. The target keeps
- * the state of the export after each batch, so an export that is killed resumes there.\n\n no state, another epoch of
- * the database, or a cursor that the feed no longer reaches\n ──► full: the feed's number is noted ─► every page, by
- * key ─► the target removes what is older than that number\n ──► changes: the pages behind the changes after the
- * cursor\n\nOpt-outs make no changes in the feed. The export checks again and again which there are and of which
- * hosts, and has the target remove what is new. Versions at the target are numbers of the feed.
+ * Exports the index to a search engine or to a file: first all pages, then what has changed since, from the change feed.
+ * Every page is sent as the database has it now, so a batch may be sent again. The target keeps the state of the export
+ * after each batch, so an export that is killed resumes there.
+ *
+ *   no state, another epoch of the database, or a cursor that the feed no longer reaches
+ *     ──► full: the feed's number is noted ─► every page, by key ─► the target removes what is older than that number
+ *     ──► changes: the pages behind the changes after the cursor, also now and then during a full export
+ *
+ * Opt-outs make no changes in the feed. The export checks again and again which there are and of which hosts, and has the
+ * target remove what is new. Versions at the target are numbers of the feed.
  */
 import { z } from "zod";
 import { ExportError } from "#core/errors";
@@ -77,7 +80,7 @@ export interface ExportTarget {
   endFull(change: number): Promise<number | null>;
 }
 
-/** What becomes of texts that the database does not have, or need not have any more. */
+/** How an export handles texts that are no longer in the database, or no longer need to be. */
 export interface TextPorts {
   /** Texts that a search engine keeps. */
   readonly elsewhere?: TextsElsewhere;

@@ -1,10 +1,13 @@
 /**
- * The export as lines of JSON, one operation a line, to be done in this order:\n\n {"op":"begin-full","version":9}
- * what follows is the whole index\n {"op":"index","_id":"…","version":9,"document":{…}} replaces what has that id and
- * a lower version\n {"op":"delete","_id":"…","version":11} so does nothing\n {"op":"end-full","version":9} what has a
- * lower version is no longer in the index\n\nA file grows at its end, and the state next to it says how far it is
- * complete: the next export cuts off what a killed one wrote after that. If the file was moved away, a new one begins
- * with what came since.
+ * The export as lines of JSON, one operation a line, to be done in this order:
+ *
+ *   {"op":"begin-full","version":9}                          what follows is the whole index
+ *   {"op":"index","_id":"…","version":9,"document":{…}}      replaces what has that id and a lower version
+ *   {"op":"delete","_id":"…","version":11}                   removes what has that id and a lower version
+ *   {"op":"end-full","version":9}                            what has a lower version is no longer in the index
+ *
+ * A file grows at its end, and the state next to it says up to where it is complete: the next export cuts off what a killed one
+ * wrote after that. If the file was moved away, a new one begins with what has come since.
  */
 import { type FileHandle, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { z } from "zod";

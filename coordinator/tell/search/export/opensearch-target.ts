@@ -1,10 +1,13 @@
 /**
- * Exports into an index of OpenSearch (or anything with the same API): batches by `_bulk` with external versions, so
- * that what is sent twice or late changes nothing. The state of the export is a document of the index itself:
- * restoring, copying or deleting the index does the same to the cursor.\n\n 429, 5xx, no answer sent again after a
- * pause that doubles, or as Retry-After says\n 413 sent in halves\n 409 for a document the target has this version or
- * a later one\n 400 for a document left out and reported; where most of a batch is refused, the export ends: the
- * mapping is wrong\n anything else the export ends; what was taken stays, and the next one resumes there
+ * Exports into an index of OpenSearch, or of anything with the same API: batches by `_bulk` with external versions, so that
+ * what is sent twice or late changes nothing. The state of the export is a document of the index itself, so restoring,
+ * copying or deleting the index does the same to the cursor.
+ *
+ *   429, 5xx, no answer   the request is retried after a pause that doubles, or as Retry-After says
+ *   413                   the batch is sent in halves
+ *   409 for a document    the target has this version or a later one
+ *   400 for a document    it is left out and reported; if most of a batch is refused, the mapping is wrong and the export ends
+ *   anything else         the export ends; what was taken stays, and the next one resumes there
  */
 
 import { z } from "zod";
@@ -36,9 +39,9 @@ interface OpenSearchPorts extends OpenSearchPlace {
   readonly pause: (ms: number) => Promise<void>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Is called with one line whenever something is tried again. */
+  /** Is called with one line whenever a request has failed and will be retried. */
   readonly onTrouble: (words: string) => void;
-  /** Is called with one line for each of the first documents that are left out. */
+  /** Is called with one line for each document that the engine refuses, up to `mostTold` of them. */
   readonly onRefused: (words: string) => void;
   readonly timeoutMs?: number;
 }
