@@ -10,7 +10,7 @@ import type { Stemming } from "./stemming.ts";
 
 export { type Stemming, stemmingOf, textSearchConfigOf } from "./stemming.ts";
 
-export interface Word {
+interface Word {
   /** Lower case, composed (Unicode NFC), and at most `maxWordCharacters` long. */
   readonly word: string;
   /** The word in the text as given: from here to before `to`. */
@@ -18,7 +18,7 @@ export interface Word {
   readonly to: number;
 }
 
-export interface Term {
+interface Term {
   readonly term: string;
   readonly from: number;
   readonly to: number;

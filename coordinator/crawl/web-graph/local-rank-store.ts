@@ -9,7 +9,7 @@ import { type PageRank, type PageRankSettings, pageRank } from "./page-rank.ts";
 import { hostsOf, mendBackLinks, summaryOf, writeRanks, writeSummary } from "./rank-store.ts";
 import type { GraphSummary } from "./summary.ts";
 
-export interface RankOptions {
+interface RankOptions {
   readonly settings: PageRankSettings;
   /** Whether ranks, summary and corrected counts are stored. */
   readonly write: boolean;

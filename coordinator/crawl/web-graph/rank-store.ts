@@ -231,9 +231,7 @@ export async function summaryOf(pool: Pool, found: RankedGraph): Promise<GraphSu
 }
 
 /** Computes averages over visited pages. */
-export async function readVisits(
-  pool: Pick<Pool, "query">,
-): Promise<Pick<GraphSummary, "visited" | "change">> {
+async function readVisits(pool: Pick<Pool, "query">): Promise<Pick<GraphSummary, "visited" | "change">> {
   const { rows } = await pool.query<{
     pages: number;
     out_links: number | null;

@@ -13,7 +13,7 @@ import { pageOperations } from "./page-ask.ts";
 import { searchOperations } from "./search-ask.ts";
 import { createSearchReads } from "./search-reads.ts";
 
-export interface RunningEngine extends SearchEngine {
+interface RunningEngine extends SearchEngine {
   start(): void;
   stop(): Promise<void>;
   /** Why searches lack what was crawled lately. */

@@ -10,6 +10,7 @@ import { numberChanges, removeOldChanges } from "#coordinator/crawl/changes/chan
 import type { ChangeKind } from "#coordinator/crawl/changes/page-change";
 import { beginEpoch, currentEpoch, serverState } from "#coordinator/run/journal/epoch-store";
 import { createOptOutMarks } from "#coordinator/run/opt-outs/mark-writes";
+import { Fts5Index } from "#coordinator/tell/search/engine/fts5-index-store";
 import { type ExportTarget, exportIndex } from "#coordinator/tell/search/export/export-index";
 import { documentId } from "#coordinator/tell/search/export/export-operation";
 import { createExportReads } from "#coordinator/tell/search/export/export-reads";
@@ -53,6 +54,22 @@ async function store(url: string, title = "A page", kind: ChangeKind = "first-se
     [hostHash, urlHash, url],
   );
   await tellChange(url, kind);
+}
+
+/** What happens while the first batch is written. */
+function withFirstWrite(target: ExportTarget, happens: () => Promise<void>): ExportTarget {
+  let isFirst = true;
+  return {
+    state: async () => await target.state(),
+    async write(operations) {
+      if (isFirst) await happens();
+      isFirst = false;
+      return await target.write(operations);
+    },
+    keep: async (state) => await target.keep(state),
+    beginFull: async (change) => await target.beginFull(change),
+    endFull: async (change) => await target.endFull(change),
+  };
 }
 
 async function remove(url: string): Promise<void> {
@@ -591,18 +608,7 @@ describe("a file of lines", () => {
       await seedPage(pool, { url: www(`page-${n}`), title: "A page", text: "x" });
     await store(www("a"), "Before");
     const target = new NdjsonFile(file, `${file}.state.json`);
-    let isFirst = true;
-    const slow: ExportTarget = {
-      state: async () => await target.state(),
-      async write(operations) {
-        if (isFirst) await store(www("a"), "Changed meanwhile", "changed");
-        isFirst = false;
-        return await target.write(operations);
-      },
-      keep: async (state) => await target.keep(state),
-      beginFull: async (change) => await target.beginFull(change),
-      endFull: async (change) => await target.endFull(change),
-    };
+    const slow = withFirstWrite(target, () => store(www("a"), "Changed meanwhile", "changed"));
     let ms = 0;
     const levels: number[] = [];
 
@@ -617,6 +623,25 @@ describe("a file of lines", () => {
     expect(lines.indexOf("Changed meanwhile")).toBeGreaterThan(0);
     expect(lines.indexOf("Changed meanwhile")).toBeLessThan(lines.indexOf('"end-full"'));
     expect(loaded(file)).toEqual(await shown());
+  });
+
+  it("that remembers no deletions has no page that is deleted while all pages are exported", async () => {
+    for (let n = 0; n < 220; n += 1)
+      await seedPage(pool, { url: www(`page-${n}`), title: "A page", text: "x" });
+    const last = await pool.query<{ url: string }>(
+      "select url from page order by host_hash desc, url_hash desc limit 1",
+    );
+    const index = await Fts5Index.open(":memory:");
+    let ms = 0;
+
+    await exportIndex({
+      reads: createExportReads(pool),
+      target: withFirstWrite(index, () => remove(last.rows[0]!.url)),
+      nowMs: () => (ms += 5000),
+    });
+
+    expect(index.pages).toBe(219);
+    index.close();
   });
 
   it("begins again with what came since it was moved away", async () => {

@@ -38,7 +38,7 @@ interface OpenSearchClientOptions {
 }
 
 /** Documents that the engine does not have yet. */
-export interface WaitingDocuments {
+interface WaitingDocuments {
   /** Of changes; after a hundred thousand it is not counted further. */
   readonly changes: number;
   /** Of the oldest; null if there is none. */
